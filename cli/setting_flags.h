@@ -34,8 +34,6 @@ class SettingFlags {
     Take each{options_};
     settings.visit(each);
   }
-  /// Whether the flag of this setting was given.
-  bool given(std::string_view name) const { return options_.find(name)->second->count() > 0; }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& [field, option] : options_) names.push_back(option->get_name());

@@ -25,16 +25,21 @@ void run_importance(const ImportanceFlags& flags) {
   CorpusRun run(flags.corpus, true);
   settings.importance.texts.read = run.options();
   const auto top = static_cast<size_t>(flags.top);
-  const auto write = [&](const std::string& json, const std::string& table) {
-    write_text(flags.corpus.output, flags.corpus.json ? flags.settings.with_options(json, settings) : table);
+  const auto write = [&](const auto& found, const auto& table_of) {
+    write_text(flags.corpus.output,
+               flags.corpus.json
+                   ? flags.settings.with_options(importance_json(found, flags.corpus.model), settings)
+                   : table_of(found));
   };
-  const std::string& model = flags.corpus.model;
   if (settings.curve) {
-    const PruningCurve found = pruning_curve(run.model(), run.corpus(), settings.importance, settings.steps);
-    return write(importance_json(found, model), importance_table(found.importance, top) + curve_table(found));
+    write(pruning_curve(run.model(), run.corpus(), settings.importance, settings.steps),
+          [&](const PruningCurve& curve) {
+            return importance_table(curve.importance, top) + curve_table(curve);
+          });
+  } else {
+    write(head_importance(run.model(), run.corpus(), settings.importance),
+          [&](const HeadImportanceReport& report) { return importance_table(report, top); });
   }
-  const HeadImportanceReport found = head_importance(run.model(), run.corpus(), settings.importance);
-  write(importance_json(found, model), importance_table(found, top));
 }
 
 }  // namespace

@@ -146,8 +146,8 @@ void add_heads_relations(CLI::App& heads) {
     refuse_flags_of_heads(*verb);
     if (flags->corpus.conllu.empty() && flags->corpus.target_conllu.empty())
       throw UsageError("relations are those of dependency trees: give --conllu FILE");
-    CorpusRun run(flags->corpus);
     RelationsOptions options = flags->settings.given();
+    CorpusRun run(flags->corpus);
     options.observe = run.options();
     if (!flags->relation.empty()) options.random = false;
     const RelationsReport report = head_relations(run.folder(), run.corpus(), options);

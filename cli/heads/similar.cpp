@@ -150,8 +150,8 @@ void add_heads_similar(CLI::App& heads) {
       "  multihead heads similar smollm2.gguf -i corpus.txt --json");
   verb->callback([flags, verb] {
     refuse_flags_of_heads(*verb);
-    CorpusRun run(flags->corpus);
     SimilarOptions options = flags->settings.given();
+    CorpusRun run(flags->corpus);
     options.observe = run.options();
     const SimilarHeads similar = similar_heads(run.folder(), run.corpus(), options);
     if (!flags->svg.empty()) write_text(flags->svg, draw_similar(similar));

@@ -102,8 +102,7 @@ Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMa
       if (by == 1) return;
       throw UsageError(
           fmt::format("cross entropy: its gradient is {}, and the loss may only enter the total with factor "
-                      "1; give the factor as "
-                      "its `scale`",
+                      "1; give the factor as its `scale`",
                       by));
     }
     const Tape::Target to = tape.gradient_of(states);

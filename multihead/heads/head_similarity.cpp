@@ -38,7 +38,8 @@ SimilarKind similar_kind(ComparedHeads compared, const SimilarOptions& options) 
 }  // namespace
 
 SimilarHeads similar_heads(const ModelFolder& folder, HeadsCorpus& corpus, const SimilarOptions& options) {
-  check_settings(options);
+  check_option("nearest", options.nearest, {.low = 0});
+  check_option("cluster_ratio", options.cluster_ratio, {.low = 0});
   SimilarHeadsObserver observer(compared_attentions(*folder.model), options.compare);
   CorpusObserver* const observers[] = {&observer};
   ObserveHeadsOptions observe = options.observe;

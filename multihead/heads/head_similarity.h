@@ -17,14 +17,14 @@ struct SimilarOptions {
   ObserveHeadsOptions observe = {};  // batches are smaller where their weights would not fit
   SimilarHeadsObserver::Options compare = {};
   int32_t nearest = 3;          // heads that are named for each head, from 0
-  double cluster_ratio = 0.25;  // SimilarKind::clusters
+  double cluster_ratio = 0.25;  // SimilarKind::clusters; from 0, beyond 1 for C++ alone
 
   template <class V>
   void visit(V& v) {
     constexpr const char* kGroup = "Similarity";
     v("nearest", nearest, {.low = 0},
       {.group = kGroup, .help = "Heads that are named for each head, in JSON", .rare = true});
-    v("cluster_ratio", cluster_ratio, {.low = 0},
+    v("cluster_ratio", cluster_ratio, {.low = 0, .high = 1},
       {.group = kGroup, .help = "Most divergence within a cluster, as a share of chance", .rare = true});
     v("seed", compare.seed, {}, {.group = kGroup, .help = "Seed of the permutations", .rare = true});
   }

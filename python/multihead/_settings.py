@@ -6,7 +6,6 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
 from . import _native
@@ -30,7 +29,7 @@ def settings(verb: str, arguments: Mapping[str, Any], **fixed: Any) -> str:
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    found = get_close_matches(name, names, 1)
+    found = _native.suggestions(name, names)
     return f"; did you mean `{found[0]}`?" if found else ""
 
 

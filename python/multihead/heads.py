@@ -161,7 +161,7 @@ def similar(
 
     Args:
         nearest: heads that are named for each head, in JSON (at least 0).
-        cluster_ratio: most divergence within a cluster, as a share of chance (at least 0).
+        cluster_ratio: most divergence within a cluster, as a share of chance (0 to 1).
         seed: seed of the permutations.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
@@ -239,6 +239,16 @@ def circuits(
     return Table(report["circuits"], report)
 
 
+def _importance(given: dict[str, Any], **fixed: Any) -> dict[str, Any]:
+    """The report on the arguments of `importance` or `pruning_curve`."""
+    given["heads"] = listed(given["heads"], "heads")
+    model, read = given["model"], corpus(given["text"], target=given["target"], pair=given["pair"], trees=given["trees"])
+    return _report(
+        model, model._native.importance, read, settings=settings("importance", given, **fixed),
+        max_batch_tokens=given["max_batch_tokens"], progress=given["progress"],
+    )  # fmt: skip
+
+
 @with_options("importance", curve=False)
 @checked
 def importance(
@@ -276,11 +286,7 @@ def importance(
     The score is the log-probability of the translation, of the next tokens or of masked words; of a model of vectors a cosine.
     A row for each head: `head`, `rank`, `importance`, `importance_half_width` (of the 95 % interval over texts).
     """
-    heads = listed(heads, "heads")
-    report = _report(
-        model, model._native.importance, corpus(text, target=target, pair=pair, trees=trees),
-        settings=settings("importance", locals()), max_batch_tokens=max_batch_tokens, progress=progress,
-    )  # fmt: skip
+    report = _importance(locals())
     return Table(report["heads"], report)
 
 
@@ -324,11 +330,7 @@ def pruning_curve(
 
     A row for each point: `muted` (heads), `score`, `loss`, `random` with their intervals.
     """
-    heads = listed(heads, "heads")
-    report = _report(
-        model, model._native.importance, corpus(text, target=target, pair=pair, trees=trees),
-        settings=settings("importance", locals(), curve=True), max_batch_tokens=max_batch_tokens, progress=progress,
-    )  # fmt: skip
+    report = _importance(locals(), curve=True)
     return Table(report["curve"]["points"], report)
 
 

@@ -19,7 +19,7 @@ void add_training(nanobind::module_& module);
 void add_measures(nanobind::module_& module);
 /// study and studies.
 void add_study(nanobind::module_& module);
-/// settings: what the library says of the settings of analyses.
+/// settings: what the library says of the settings of analyses; suggestions: the names that one was most likely meant to be.
 void add_settings(nanobind::module_& module);
 /// The command-line tool.
 void add_tool(nanobind::module_& module);

@@ -1,6 +1,8 @@
 // What the library says of the settings of analyses.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "module_parts.h"
 #include "multihead/base/error.h"
+#include "multihead/base/suggestions.h"
 #include "multihead/heads/head_relations.h"
 #include "multihead/heads/head_similarity.h"
 #include "multihead/heads/importance/pruning_curve.h"
@@ -44,6 +47,7 @@ std::string settings(const std::string& verb) {
 
 void add_settings(nanobind::module_& module) {
   module.def("settings", settings, nanobind::arg("verb"));
+  module.def("suggestions", suggestions, nanobind::arg("given"), nanobind::arg("names"));
 }
 
 }  // namespace mh::python

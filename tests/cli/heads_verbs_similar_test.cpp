@@ -63,7 +63,7 @@ TEST_F(HeadsSimilar, AnIntervalOfOneSentenceIsADash) {
 
 TEST_F(HeadsSimilar, RefusesWhatItDoesNotTake) {
   expect_error(run_tool(verb("--svg '" + scratch / "similar.png" + "'")), 2, ".svg");
-  expect_error(run_tool(verb("--cluster-ratio -1")), 2, "--cluster-ratio");
+  expect_error(run_tool(verb("--cluster-ratio 2")), 2, "--cluster-ratio");
   expect_error(run_tool("heads --text 'a cat' similar '" + folder + "' " + input), 2,
                "is a flag of multihead heads");
 }

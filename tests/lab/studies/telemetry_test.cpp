@@ -206,7 +206,7 @@ TEST(HeadDistance, IsThatOfTheFormula) {
   EXPECT_NEAR(head_distance(model).value(), expected, 1e-6);
 }
 
-TEST(HeadDistance, IsOneOfHeadsThatHaveNothingToDoWithEachOtherAndNoneOfOtherScores) {
+TEST(HeadDistance, IsOneOfUnrelatedHeadsAndNoneOfOtherScores) {
   EncoderDecoderConfig config = config_of(4);
   config.d_model = 64;
   config.encoder_layers = 2;
