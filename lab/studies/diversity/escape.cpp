@@ -13,6 +13,7 @@
 #include "lab/studies/claim_words.h"
 #include "lab/studies/comparison.h"
 #include "lab/studies/diversity/claims.h"
+#include "lab/studies/lab.h"
 #include "multihead/base/error.h"
 #include "multihead/base/interval.h"
 
@@ -62,13 +63,12 @@ double slope(const std::vector<double>& x, const std::vector<double>& y) {
 
 /// The median of the updates after which heads were apart, with how many never were: "212", "never", "540 (3 of 8 never)".
 std::string apart_text(const std::vector<ArmRun>& runs) {
-  std::vector<int64_t> updates;
+  std::vector<double> updates;
   for (const ArmRun& run : runs) {
-    if (run.apart > 0) updates.push_back(run.apart);
+    if (run.apart > 0) updates.push_back(static_cast<double>(run.apart));
   }
   if (updates.empty()) return "never";
-  std::ranges::sort(updates);
-  const std::string median = std::to_string(updates[updates.size() / 2]);
+  const std::string median = fmt::format("{:g}", lab::median(updates));
   return updates.size() == runs.size()
              ? median
              : fmt::format("{} ({} of {} never)", median, runs.size() - updates.size(), runs.size());
