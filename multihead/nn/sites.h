@@ -151,7 +151,7 @@ class Sites {
   virtual std::vector<HeadPattern> heads_asked() const { return {}; }
   /// Whether it may give back other values than those that it is shown.
   virtual bool changes() const { return false; }
-  /// Throws UsageError or ShapeError when what it asks of a site, one of the model, cannot be.
+  /// Throws UsageError or ShapeError when a site of the model does not allow what it asks.
   virtual void check(const SiteShape& /*site*/) const {}
   /// Throws UsageError when what it asks of a head, one of the model, contradicts itself.
   virtual void check(const HeadName& /*head*/) const {}
