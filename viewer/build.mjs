@@ -7,7 +7,14 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const common = { bundle: true, minify: true, charset: "utf8", legalComments: "none", write: false, absWorkingDir: here };
+const common = {
+  bundle: true,
+  minify: true,
+  charset: "utf8",
+  legalComments: "none",
+  write: false,
+  absWorkingDir: here,
+};
 
 async function bundled(entry, options) {
   const result = await build({ ...common, ...options, entryPoints: [entry] });

@@ -26,5 +26,8 @@ export function spoil(from: string, to: string, data: string): void {
 }
 
 function replace(html: string, to: string, data: string): void {
-  writeFileSync(to, html.replace(element, (_, before: string, __, after: string) => before + data + after));
+  writeFileSync(
+    to,
+    html.replace(element, (_, before: string, __, after: string) => before + data + after),
+  );
 }

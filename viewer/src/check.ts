@@ -7,7 +7,8 @@ export class BadPage extends Error {}
 type Fields = Record<string, unknown>;
 
 function fields(value: unknown, where: string): Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new BadPage(`${where} is not an object.`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new BadPage(`${where} is not an object.`);
   return value as Fields;
 }
 
@@ -84,7 +85,8 @@ function maps(value: unknown, of: Fields, sizes: [number, number], total: number
   const keyHeads = of.key_heads as number;
   const d = of.d_key as number;
   it.halves ??= null;
-  if (it.roots === null && it.halves === null && it.products === null) throw new BadPage(`${where} has neither weights nor products.`);
+  if (it.roots === null && it.halves === null && it.products === null)
+    throw new BadPage(`${where} has neither weights nor products.`);
   if (it.halves !== null) block(it.halves, 2 * heads * queries * keys, total, 2, `${where}.halves`);
   if (it.roots !== null) block(it.roots, heads * queries * keys, total, 1, `${where}.roots`);
   if (it.products !== null) {
@@ -93,7 +95,8 @@ function maps(value: unknown, of: Fields, sizes: [number, number], total: number
     block(products.k, 2 * keyHeads * keys * d, total, 2, `${where}.products.k`);
     if (typeof products.scale !== "number") throw new BadPage(`${where}.products.scale is not a number.`);
     count(products.window, `${where}.products.window`);
-    if (products.bias !== null) block(products.bias, 4 * heads * (queries + keys - 1), total, 4, `${where}.products.bias`);
+    if (products.bias !== null)
+      block(products.bias, 4 * heads * (queries + keys - 1), total, 4, `${where}.products.bias`);
   }
   if (it.value_lengths !== null) block(it.value_lengths, 4 * heads * keys, total, 4, `${where}.value_lengths`);
 }
@@ -132,9 +135,11 @@ function run(value: unknown, total: number, where: string): void {
     const target = one.target === null ? 0 : tokens(one.target, `${at}.target`);
     one.predicted ??= null;
     one.attribution ??= null;
-    if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target) throw new BadPage(`${at}.predicted has not as many tokens as target.`);
+    if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target)
+      throw new BadPage(`${at}.predicted has not as many tokens as target.`);
     const all = list(one.maps, `${at}.maps`);
-    if (all.length !== attentions.length) throw new BadPage(`${at} has ${all.length} maps for ${attentions.length} attentions.`);
+    if (all.length !== attentions.length)
+      throw new BadPage(`${at} has ${all.length} maps for ${attentions.length} attentions.`);
     all.forEach((entryOfMaps, i) => {
       const of = attentions[i] as Fields;
       const decoder = of.kind === "cross" || (of.kind === "decoder" && one.target !== null);
@@ -152,7 +157,9 @@ function run(value: unknown, total: number, where: string): void {
 export function checkPage(value: unknown, total: number): Page {
   const it = fields(value, "The header");
   if (it.schema !== SCHEMA) {
-    throw new BadPage(`The data has schema ${JSON.stringify(it.schema) ?? "none"}, and this page reads schema ${SCHEMA}.`);
+    throw new BadPage(
+      `The data has schema ${JSON.stringify(it.schema) ?? "none"}, and this page reads schema ${SCHEMA}.`,
+    );
   }
   const made = fields(it.made, "made");
   text(made.version, "made.version");

@@ -11,7 +11,9 @@ export const number = (value: Json | undefined): number | null => (typeof value 
 export const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 
 export function entries(value: Json | undefined, name: string): Fields[] {
-  return list(object(value)?.[name]).map(object).filter((one): one is Fields => one !== null);
+  return list(object(value)?.[name])
+    .map(object)
+    .filter((one): one is Fields => one !== null);
 }
 
 /** The entry of a list that is about a head. */
@@ -32,7 +34,14 @@ export interface Column {
   largest: boolean;
 }
 
-function column(id: string, title: string, about: string, unit: Column["unit"], pairs: Iterable<[string, number | null]>, largest = true): Column | null {
+function column(
+  id: string,
+  title: string,
+  about: string,
+  unit: Column["unit"],
+  pairs: Iterable<[string, number | null]>,
+  largest = true,
+): Column | null {
   const values = new Map<string, number>();
   for (const [head, value] of pairs) if (value !== null) values.set(head, value);
   return values.size === 0 ? null : { id, title, about, unit, values, largest };
@@ -40,7 +49,11 @@ function column(id: string, title: string, about: string, unit: Column["unit"], 
 
 const nameOf = (one: Fields): string => text(one.head) ?? "";
 
-const ways: { [direction: string]: string } = { to_head: "word → head", to_dependent: "head → word", read_by_head: "read by head" };
+const ways: { [direction: string]: string } = {
+  to_head: "word → head",
+  to_dependent: "head → word",
+  read_by_head: "read by head",
+};
 
 /** "det, word → head" */
 export function relationTitle(one: Fields): string {
@@ -102,9 +115,17 @@ export function relationsOf(run: Run): Column[] {
     group.gain = Math.max(group.gain, sureGain(one) ?? -Infinity);
     groups.set(key, group);
   }
-  return [...groups].sort((a, b) => b[1].gain - a[1].gain).map(([key, group]) =>
-    column(`relation:${key}`, relationTitle(group.entries[0] as Fields), "Words for which the head is right", "share",
-      group.entries.map((one) => [nameOf(one), number(one.score)])))
+  return [...groups]
+    .sort((a, b) => b[1].gain - a[1].gain)
+    .map(([key, group]) =>
+      column(
+        `relation:${key}`,
+        relationTitle(group.entries[0] as Fields),
+        "Words for which the head is right",
+        "share",
+        group.entries.map((one) => [nameOf(one), number(one.score)]),
+      ),
+    )
     .filter((one): one is Column => one !== null);
 }
 
@@ -135,18 +156,22 @@ export function importanceInWords(run: Run, head: string): string[] {
     const size = `${figure(Math.abs(loss))}${half === null ? "" : ` ± ${figure(half)}`}${unit === "nats" ? " nats" : ""}`;
     const change = loss === 0 ? "does not change" : `${loss > 0 ? "falls" : "rises"} by ${size}`;
     const texts = number(object(ablation)?.sentences);
-    to.push(`Without it ${what} ${change} on ${texts === 1 ? "this page's text" : `the ${texts ?? ""} texts of this page, on average`}: ${place(ablation, gone)}.`);
+    to.push(
+      `Without it ${what} ${change} on ${texts === 1 ? "this page's text" : `the ${texts ?? ""} texts of this page, on average`}: ${place(ablation, gone)}.`,
+    );
   }
   const gradient = ofHead(importance, "heads", head);
   const mean = number(gradient?.importance);
-  if (gradient && mean !== null) to.push(`By the gradient of its gate on ${visible(of)}: ${figure(mean)}, ${place(importance, gradient)}.`);
+  if (gradient && mean !== null)
+    to.push(`By the gradient of its gate on ${visible(of)}: ${figure(mean)}, ${place(importance, gradient)}.`);
   return to;
 }
 
 /** The columns of the table and of the finder. */
 export function columnsOf(run: Run): Column[] {
   const stats = entries(run.evidence.stats, "heads");
-  const at = (key: string) => stats.map((one): [string, number | null] => [nameOf(one), number(object(one.at_offset)?.[key])]);
+  const at = (key: string) =>
+    stats.map((one): [string, number | null] => [nameOf(one), number(object(one.at_offset)?.[key])]);
   const plain = (key: string) => stats.map((one): [string, number | null] => [nameOf(one), number(one[key])]);
   const links = entries(run.evidence.alignment, "alignment");
   const bestLink = new Map<string, number>();
@@ -160,23 +185,70 @@ export function columnsOf(run: Run): Column[] {
   const importance = (name: "importance" | "ablation") =>
     entries(run.evidence[name], "heads").map((one): [string, number | null] => [nameOf(one), number(one.importance)]);
   return [
-    column("relation", "best relation", "Words for which the head is right, of the relation that it is surest of", "share",
-      run.evidence.relations ? heads.map((head) => [head, number(bestRelation(run, head)?.score)]) : []),
-    column("alignment", "alignment", "Aligned words whose largest weight is on a word that they are aligned with", "share", bestLink),
-    column("importance", "importance", `How fast the score changes with the head's gate: mean |∂score/∂gate|, ${unitOf(run.evidence.importance)}`, "number", importance("importance")),
-    column("ablation", "loss without it", `What the score of these texts loses without the head, ${unitOf(run.evidence.ablation)}`, "number", importance("ablation")),
+    column(
+      "relation",
+      "best relation",
+      "Words for which the head is right, of the relation that it is surest of",
+      "share",
+      run.evidence.relations ? heads.map((head) => [head, number(bestRelation(run, head)?.score)]) : [],
+    ),
+    column(
+      "alignment",
+      "alignment",
+      "Aligned words whose largest weight is on a word that they are aligned with",
+      "share",
+      bestLink,
+    ),
+    column(
+      "importance",
+      "importance",
+      `How fast the score changes with the head's gate: mean |∂score/∂gate|, ${unitOf(run.evidence.importance)}`,
+      "number",
+      importance("importance"),
+    ),
+    column(
+      "ablation",
+      "loss without it",
+      `What the score of these texts loses without the head, ${unitOf(run.evidence.ablation)}`,
+      "number",
+      importance("ablation"),
+    ),
     column("previous", "previous token", "Weight on the token before", "share", at("-1")),
     column("same", "same token", "Weight on the token itself, or at the same place", "share", at("+0")),
     column("next", "next token", "Weight on the token after", "share", at("+1")),
     column("sink", "sink", "Weight on the first key", "share", plain("on_first")),
     column("separators", "separators", "Weight on the other special tokens", "share", plain("on_separators")),
-    column("entropy", "entropy", "Entropy of the weights, of the largest that is possible: 0 % is one token, 100 % all alike", "share", plain("entropy_share"), false),
+    column(
+      "entropy",
+      "entropy",
+      "Entropy of the weights, of the largest that is possible: 0 % is one token, 100 % all alike",
+      "share",
+      plain("entropy_share"),
+      false,
+    ),
     column("distance", "distance", "Mean distance from query to key", "tokens", plain("distance")),
-    column("induction", "induction", "Weight on what followed the same token before, in repeated random tokens", "share", plain("induction")),
+    column(
+      "induction",
+      "induction",
+      "Weight on what followed the same token before, in repeated random tokens",
+      "share",
+      plain("induction"),
+    ),
     column("rarest", "rarest word", "Queries that read most the sentence's rarest word", "share", plain("on_rarest")),
-    column("copying", "copying", "Copying score: 1: reading a token makes it more probable, −1: less", "signed",
-      circuits.map((one) => [nameOf(one), number(one.copying)])),
-    column("rank", "rank of QK", "Effective rank of W_Q W_K^T", "number",
-      circuits.map((one) => [nameOf(one), number(object(one.query_key)?.effective_rank)]), false),
+    column(
+      "copying",
+      "copying",
+      "Copying score: 1: reading a token makes it more probable, −1: less",
+      "signed",
+      circuits.map((one) => [nameOf(one), number(one.copying)]),
+    ),
+    column(
+      "rank",
+      "rank of QK",
+      "Effective rank of W_Q W_K^T",
+      "number",
+      circuits.map((one) => [nameOf(one), number(object(one.query_key)?.effective_rank)]),
+      false,
+    ),
   ].filter((one): one is Column => one !== null);
 }

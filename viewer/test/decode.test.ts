@@ -11,7 +11,11 @@ describe("openPage", () => {
     expect((await openPage(made.data)).page).toEqual(made.page);
   });
 
-  const bad = async (data: string) => openPage(data).then(() => "opened", (error: Error) => error.message);
+  const bad = async (data: string) =>
+    openPage(data).then(
+      () => "opened",
+      (error: Error) => error.message,
+    );
 
   it("says in a line what is wrong", async () => {
     const { page } = encoder();

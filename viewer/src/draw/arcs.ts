@@ -54,11 +54,24 @@ export function curve(from: Box, to: Box, most: number): string {
 }
 
 /** The arcs of one query, of weights from 1 % or a fifth of its largest on: thick and full by weight, of the largest `most` weight a full one. */
-export function arcsOf(from: Box, keys: readonly Box[], weights: ArrayLike<number>, full: number, height: number, limit = mostArcs): Arc[] {
+export function arcsOf(
+  from: Box,
+  keys: readonly Box[],
+  weights: ArrayLike<number>,
+  full: number,
+  height: number,
+  limit = mostArcs,
+): Arc[] {
   let most = 0;
   for (let j = 0; j < weights.length; j++) most = Math.max(most, Math.abs(weights[j] as number));
   return strongest(weights, Math.min(0.01 * full, 0.2 * most) || Infinity, limit).map((to) => {
     const t = Math.min(1, Math.abs(weights[to] as number) / full);
-    return { d: curve(from, keys[to] as Box, height), width: Math.round(10 * (0.6 + 5.4 * t)) / 10, opacity: Math.round(100 * (0.12 + 0.8 * Math.sqrt(t))) / 100, to, below: (weights[to] as number) < 0 };
+    return {
+      d: curve(from, keys[to] as Box, height),
+      width: Math.round(10 * (0.6 + 5.4 * t)) / 10,
+      opacity: Math.round(100 * (0.12 + 0.8 * Math.sqrt(t))) / 100,
+      to,
+      below: (weights[to] as number) < 0,
+    };
   });
 }
