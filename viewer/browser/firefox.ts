@@ -1,5 +1,5 @@
-// Debian's Firefox ESR by puppeteer-core over WebDriver BiDi, which cannot emulate dark mode and reduced motion: a process with
-// the preferences of each.
+// Debian's Firefox ESR by puppeteer-core over WebDriver BiDi, which cannot emulate dark mode and reduced motion: a
+// process with the preferences of each.
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

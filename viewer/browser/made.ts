@@ -1,4 +1,5 @@
-// The pages that `scripts/viewer browser` has made with the tool, and the weights that the tool prints for the same text.
+// The pages that `scripts/viewer browser` has made with the tool, and the weights that the tool prints for the same
+// text.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 

@@ -1,5 +1,5 @@
-// npx vite-node browser/measure.ts PAGE.html ...: how long a reader waits, in each browser, as a Markdown table. No test: times
-// depend on the machine.
+// npx vite-node browser/measure.ts PAGE.html ...: how long a reader waits, in each browser, as a Markdown table. No
+// test: times depend on the machine.
 import { statSync } from "node:fs";
 import { basename } from "node:path";
 import * as chromium from "./chromium";
@@ -10,7 +10,10 @@ import type { Browser } from "./driver";
 interface Times {
   /** Seconds from asking for the page to its first screen, drawn. */
   seen: number;
-  /** Milliseconds from a click on a thumbnail to the frame after the head is drawn, and for the pointer on another token. */
+  /**
+   * Milliseconds from a click on a thumbnail to the frame after the head is drawn, and for the pointer on another
+   * token.
+   */
   head: number;
   hover: number;
 }
@@ -78,9 +81,8 @@ for (const path of process.argv.slice(2)) {
     const browser = await kind.launch();
     const { seen, head, hover } = await measured(browser, path);
     const size = (statSync(path).size / 1e6).toFixed(1);
-    rows.push(
-      `| ${basename(path)} | ${size} | ${kind.name} | ${seen.toFixed(2)} s | ${head.toFixed(0)} ms | ${hover.toFixed(0)} ms |`,
-    );
+    const times = [`${seen.toFixed(2)} s`, `${head.toFixed(0)} ms`, `${hover.toFixed(0)} ms`];
+    rows.push(`| ${[basename(path), size, kind.name, ...times].join(" | ")} |`);
     await browser.close();
   }
 }

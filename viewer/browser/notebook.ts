@@ -32,7 +32,8 @@ function heads_seen(tab: Tab): Promise<string[]> {
 export function notebook(open: Open, browser: string): void {
   it.runIf(has("demo"))("two pages in one notebook do not know of each other", async () => {
     const path = join(folder, `${browser}.html`);
-    const frame = `<iframe srcdoc="${escaped(readFileSync(page("demo").path, "utf8"))}" style="width: 100%; height: 720px"></iframe>`;
+    const inside = escaped(readFileSync(page("demo").path, "utf8"));
+    const frame = `<iframe srcdoc="${inside}" style="width: 100%; height: 720px"></iframe>`;
     writeFileSync(
       path,
       `<!doctype html><meta charset="utf-8"><title>notebook</title><h1>notebook</h1>${frame}${frame}`,

@@ -1,4 +1,5 @@
-// What is seen before anything is clicked: the head in words, the tool's own weights; and that the page keeps to itself.
+// What is seen before anything is clicked: the head in words, the tool's own weights; and that the page keeps to
+// itself.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";

@@ -63,13 +63,16 @@ export function views(tab: Tab): Promise<string[]> {
   }, null);
 }
 
+/** A button of a view that is marked as chosen. */
+const chosen = [
+  'nav button[data-view][aria-pressed="true"]',
+  'nav button[data-view][aria-selected="true"]',
+  'nav button[data-view][aria-current]:not([aria-current="false"])',
+].join(", ");
+
 /** The view whose button is marked as chosen. */
 export function view(tab: Tab): Promise<string | null> {
-  return tab.evaluate(() => {
-    const chosen =
-      'nav button[data-view]:is([aria-pressed="true"], [aria-selected="true"], [aria-current]:not([aria-current="false"]))';
-    return document.querySelector<HTMLElement>(chosen)?.dataset.view ?? null;
-  }, null);
+  return tab.evaluate((selector) => document.querySelector<HTMLElement>(selector)?.dataset.view ?? null, chosen);
 }
 
 export async function go(tab: Tab, to: string): Promise<void> {
@@ -77,12 +80,8 @@ export async function go(tab: Tab, to: string): Promise<void> {
   await until(
     tab,
     `the view ${to} after a click on its button in nav`,
-    (name) => {
-      const chosen =
-        'nav button[data-view]:is([aria-pressed="true"], [aria-selected="true"], [aria-current]:not([aria-current="false"]))';
-      return document.querySelector<HTMLElement>(chosen)?.dataset.view === name;
-    },
-    to,
+    ({ name, selector }) => document.querySelector<HTMLElement>(selector)?.dataset.view === name,
+    { name: to, selector: chosen },
   );
   await settled(tab);
 }

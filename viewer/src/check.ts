@@ -1,41 +1,9 @@
-// Checks that what came out of a page is a Page: every field that the views read, so that a broken page is one line of text.
-import { SCHEMA, type Block, type Page } from "./page";
-
-/** A page that cannot be shown; its message is the line that the reader sees. */
-export class BadPage extends Error {}
-
-type Fields = Record<string, unknown>;
-
-function fields(value: unknown, where: string): Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new BadPage(`${where} is not an object.`);
-  return value as Fields;
-}
-
-function list(value: unknown, where: string): unknown[] {
-  if (!Array.isArray(value)) throw new BadPage(`${where} is not a list.`);
-  return value;
-}
-
-function text(value: unknown, where: string): string {
-  if (typeof value !== "string") throw new BadPage(`${where} is not a text.`);
-  return value;
-}
-
-function count(value: unknown, where: string, least = 0): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < least) {
-    throw new BadPage(`${where} is not a whole number of at least ${least}.`);
-  }
-  return value;
-}
-
-function oneOf(value: unknown, allowed: readonly string[], where: string): void {
-  if (!allowed.includes(text(value, where))) throw new BadPage(`${where} is none of ${allowed.join(", ")}.`);
-}
-
-function flag(value: unknown, where: string): void {
-  if (typeof value !== "boolean") throw new BadPage(`${where} is neither true nor false.`);
-}
+// Checks that what came out of a page is a Page: every field that the views read, so that a broken page is one line of
+// text.
+import { readAttribution } from "./attributed";
+import { type Block, type Page, SCHEMA } from "./page";
+import { BadPage, count, type Fields, fields, flag, list, oneOf, orAbsent, text } from "./reader";
+import { readEvidence } from "./reports";
 
 /** A Block of `bytes` bytes that lies inside the numbers. */
 function block(value: unknown, bytes: number, total: number, align: number, where: string): void {
@@ -66,7 +34,7 @@ function tokens(value: unknown, where: string): number {
 function attention(value: unknown, where: string): void {
   const it = fields(value, where);
   text(it.name, `${where}.name`);
-  oneOf(it.kind, ["encoder", "decoder", "cross"], `${where}.kind`);
+  oneOf("encoder", "decoder", "cross")(it.kind, `${where}.kind`);
   count(it.layer, `${where}.layer`);
   count(it.heads, `${where}.heads`, 1);
   count(it.key_heads, `${where}.key_heads`, 1);
@@ -111,8 +79,8 @@ function walk(value: unknown, total: number, where: string): void {
     text(step.formula, `${at}.formula`);
     list(step.heads, `${at}.heads`).forEach((head) => count(head, `${at}.heads`));
     const cells = count(step.rows, `${at}.rows`) * count(step.columns, `${at}.columns`);
-    oneOf(step.row_axis, ["numbers", "queries", "keys"], `${at}.row_axis`);
-    oneOf(step.column_axis, ["numbers", "queries", "keys"], `${at}.column_axis`);
+    oneOf("numbers", "queries", "keys")(step.row_axis, `${at}.row_axis`);
+    oneOf("numbers", "queries", "keys")(step.column_axis, `${at}.column_axis`);
     block(step.numbers, 4 * cells, total, 4, `${at}.numbers`);
   });
 }
@@ -122,7 +90,7 @@ function run(value: unknown, total: number, where: string): void {
   text(it.name, `${where}.name`);
   text(it.hash, `${where}.hash`);
   if (it.update !== null && typeof it.update !== "number") throw new BadPage(`${where}.update is not a number.`);
-  oneOf(it.family, ["encoder", "causal", "translator"], `${where}.family`);
+  oneOf("encoder", "causal", "translator")(it.family, `${where}.family`);
   const attentions = list(it.attentions, `${where}.attentions`);
   if (attentions.length === 0) throw new BadPage(`${where} has no attention to show.`);
   attentions.forEach((entry, i) => attention(entry, `${where}.attentions[${i}]`));
@@ -134,7 +102,7 @@ function run(value: unknown, total: number, where: string): void {
     const source = tokens(one.source, `${at}.source`);
     const target = one.target === null ? 0 : tokens(one.target, `${at}.target`);
     one.predicted ??= null;
-    one.attribution ??= null;
+    one.attribution = orAbsent(readAttribution)(one.attribution, `${at}.attribution`);
     if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target)
       throw new BadPage(`${at}.predicted has not as many tokens as target.`);
     const all = list(one.maps, `${at}.maps`);
@@ -147,9 +115,7 @@ function run(value: unknown, total: number, where: string): void {
       maps(entryOfMaps, of, sizes, total, `${at}.maps[${i}]`);
     });
   });
-  const evidence = fields(it.evidence, `${where}.evidence`);
-  text(evidence.of, `${where}.evidence.of`);
-  for (const later of ["importance", "ablation"]) evidence[later] ??= null;
+  it.evidence = readEvidence(it.evidence, `${where}.evidence`);
   if (it.walk !== null) walk(it.walk, total, `${where}.walk`);
 }
 
@@ -164,7 +130,7 @@ export function checkPage(value: unknown, total: number): Page {
   const made = fields(it.made, "made");
   text(made.version, "made.version");
   text(made.command, "made.command");
-  oneOf(it.mode, ["one", "compare", "time"], "mode");
+  oneOf("one", "compare", "time")(it.mode, "mode");
   const runs = list(it.runs, "runs");
   if (runs.length === 0) throw new BadPage("There is no model to show.");
   runs.forEach((entry, i) => run(entry, total, `runs[${i}]`));
@@ -174,6 +140,6 @@ export function checkPage(value: unknown, total: number): Page {
   text(opens.head, "opens.head");
   count(opens.query, "opens.query");
   text(opens.words, "opens.words");
-  oneOf(opens.by, ["relation", "alignment", "role", "given"], "opens.by");
+  oneOf("relation", "alignment", "role", "given")(opens.by, "opens.by");
   return value as Page;
 }

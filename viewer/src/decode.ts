@@ -1,5 +1,6 @@
 // From the base64 of a page to its header and its numbers.
-import { BadPage, checkPage } from "./check";
+import { checkPage } from "./check";
+import { BadPage } from "./reader";
 import type { Block, Page } from "./page";
 
 export interface Opened {

@@ -19,8 +19,8 @@ export interface Band {
 const kinds: Attention["kind"][] = ["encoder", "decoder", "cross"];
 
 /**
- * Heads in bands. Without a column in the order of the model, layer under layer; with one the best first, and those dimmed that are
- * on the other side of the middle between the best and the last.
+ * Heads in bands. Without a column in the order of the model, layer under layer; with one the best first, and those
+ * dimmed that are on the other side of the middle between the best and the last.
  */
 export function bandsOf(
   attentions: Attention[],

@@ -1,6 +1,6 @@
 // Opens the page's data, holds what is chosen, and shows the view of it.
 import type { App, Show } from "./app";
-import { BadPage } from "./check";
+import { BadPage } from "./reader";
 import { openPage, type Opened } from "./decode";
 import { h } from "./dom";
 import { Shell } from "./shell";

@@ -55,7 +55,7 @@ export function figure(value: number): string {
 
 const directions = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u;
 
-/** Text whose control characters can be seen: NUL as ␀, marks of direction as their number. Joiners within emoji stay. */
+/** Text whose control characters can be seen: NUL as ␀, marks of direction as their number. Joiners in emoji stay. */
 export function visible(text: string): string {
   let to = "";
   const all = [...text];

@@ -23,11 +23,16 @@ const titles: { [view in View]: string } = {
 };
 
 const sentences: { [view in View]: string } = {
-  text: "Arcs go from the word in focus to what this head reads there; the thicker, the more weight. Choose another word, or another head.",
+  text:
+    "Arcs go from the word in focus to what this head reads there; the thicker, the more weight. " +
+    "Choose another word, or another head.",
   table: "The figures of all heads; choose a column's name to sort by it, and a row to see its head.",
-  head: "One head in full: what each word reads, the scores that its weights come from, and what is known of the head elsewhere.",
+  head:
+    "One head in full: what each word reads, the scores that its weights come from, " +
+    "and what is known of the head elsewhere.",
   attribution:
-    "Which words count for what the model says here, by each method; blue speaks for it, red against, and methods need not agree.",
+    "Which words count for what the model says here, by each method; blue speaks for it, red against, " +
+    "and methods need not agree.",
   walk: "One attention in real numbers, step by step; choose a cell to see the sum that it comes from.",
   compare: "The same head in two models, and the difference; heads whose weights change most come first.",
   time: "The heads through training; move the slider, and the grid follows.",
@@ -146,7 +151,8 @@ function footOf(page: Page, run: Run): HTMLElement[] {
     h(
       "p",
       {},
-      "Attention is not yet an explanation: weights say where a head reads, and neither what it does with what it reads nor whether the model needs it.",
+      "Attention is not yet an explanation: weights say where a head reads, and neither what it does with what it " +
+        "reads nor whether the model needs it.",
     ),
     h(
       "p",

@@ -72,7 +72,10 @@ export function headsOf(walk: Walk): number[] {
   return [...new Set(walk.steps.flatMap((step) => step.heads))].sort((a, b) => a - b);
 }
 
-/** The head of the walk that a choice means: its own, or the one with the same number in the attention that is walked through. */
+/**
+ * The head of the walk that a choice means: its own, or the one with the same number in the attention that is walked
+ * through.
+ */
 export function walkedHead(walk: Walk, head: string): number {
   const heads = headsOf(walk);
   const wanted = splitHead(head)?.head ?? 0;

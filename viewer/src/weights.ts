@@ -166,7 +166,10 @@ export class Weights {
   }
 }
 
-/** row[j] += scale q·k_j, of keys as [d_key, keys]: four numbers of the query in one pass over the row, which takes most of the time. */
+/**
+ * row[j] += scale q·k_j, of keys as [d_key, keys]: four numbers of the query in one pass over the row, which takes most
+ * of the time.
+ */
 function addProducts(
   row: Float32Array,
   q: Float32Array,

@@ -3,21 +3,36 @@ import { bestRelation, columnsOf, relationsOf } from "../src/evidence";
 import { bandsOf } from "../src/finder";
 import { courseOf } from "../src/draw/lines";
 import type { Run } from "../src/page";
+import type { HeadStats, Relation } from "../src/reports";
 import { ordered, tabbed } from "../src/views/table";
 import { coursesOf } from "../src/views/time";
 import { headInWords, wordsOfRelation } from "../src/words";
 import { encoder, several, translator } from "./pages";
 
 const run = (): Run => structuredClone(encoder().page.runs[0] as Run);
-const relation = (head: number, name: string, score: number, more: object = {}) => ({
+const relation = (head: number, name: string, score: number, more: Partial<Relation> = {}): Relation => ({
   head: `encoder.0.self_attention.${head}`,
   relation: name,
   direction: "to_head",
   score,
   baseline: 0.4,
-  baseline_offset: 1,
   support: 500,
   gain_half_width: 0.02,
+  ...more,
+});
+
+/** A head of which nothing was measured. */
+const unknown = (head: string, more: Partial<HeadStats> = {}): HeadStats => ({
+  head,
+  entropy_share: null,
+  distance: null,
+  at_offset: {},
+  most_at_offset: {},
+  on_first: null,
+  on_separators: null,
+  on_rarest: null,
+  induction: null,
+  role: null,
   ...more,
 });
 
@@ -26,14 +41,13 @@ describe("figures", () => {
     const ids = columnsOf(run()).map((one) => one.id);
     expect(ids).toEqual(["previous", "same", "next", "sink", "separators", "entropy", "distance"]);
     expect(columnsOf({ ...run(), evidence: { ...run().evidence, stats: null } })).toEqual([]);
-    expect(
-      columnsOf({ ...run(), evidence: { ...run().evidence, stats: { heads: [1, null, { head: 3 }] } as never } }),
-    ).toEqual([]);
+    expect(columnsOf({ ...run(), evidence: { ...run().evidence, stats: { heads: [unknown("a.0")] } } })).toEqual([]);
   });
 
   it("name a head by the relation that is surest", () => {
     const made = run();
     made.evidence.relations = {
+      best: [],
       relations: [
         relation(2, "det", 0.97),
         relation(2, "obj", 0.9, { gain_half_width: 0.5 }),
@@ -61,7 +75,7 @@ describe("figures", () => {
         { head: "decoder.1.cross_attention.0", query: "predicts", accuracy: 0.82 },
         { head: "decoder.1.cross_attention.0", query: "reads", accuracy: 0.1 },
         { head: "decoder.1.cross_attention.1", query: "reads", accuracy: 0.2 },
-        { head: "mean", query: "reads", accuracy: 0.9 },
+        { head: "decoder.1.cross_attention.mean", query: "reads", accuracy: 0.9 },
       ],
     };
     expect(headInWords(made, "decoder.1.cross_attention.0")).toBe("word to come → its source word, 82 %");
@@ -69,9 +83,9 @@ describe("figures", () => {
     const roles = run();
     roles.evidence.stats = {
       heads: [
-        { head: "a.0", most_at_offset: { "-1": 0.9 } },
-        { head: "a.1", on_first: 0.7 },
-        { head: "a.2", distance: 4.26 },
+        unknown("a.0", { most_at_offset: { "-1": 0.9 } }),
+        unknown("a.1", { on_first: 0.7 }),
+        unknown("a.2", { distance: 4.26 }),
       ],
     };
     expect(["a.0", "a.1", "a.2"].map((head) => headInWords(roles, head))).toEqual([

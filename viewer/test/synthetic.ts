@@ -1,7 +1,8 @@
-// Pages made up for tests: weights with patterns that a reader of a screenshot recognises, and evidence in the tool's form.
+// Pages made up for tests: weights with patterns that a reader of a screenshot recognises, and evidence.
 import { readFileSync } from "node:fs";
 import { deflateSync } from "node:zlib";
-import type { Attention, Block, Json, Maps, Page, Run, Text, Token, Tokens, Walk, WalkStep } from "../src/page";
+import type { Attention, Block, Maps, Page, Run, Text, Token, Tokens, Walk, WalkStep } from "../src/page";
+import type { HeadStats, Stats } from "../src/reports";
 
 /** Numbers in [0, 1), the same for the same seed. */
 export function random(seed: number): () => number {
@@ -239,28 +240,27 @@ export function walkOf(numbers: Numbers, attention: string, rows: number, wide: 
   return { attention, steps };
 }
 
-export function statsOf(attentions: Attention[]): Json {
+export function statsOf(attentions: Attention[]): Stats {
   const next = random(11);
-  const heads: Json[] = [];
+  const heads: HeadStats[] = [];
   for (const of of attentions) {
     for (let h = 0; h < of.heads; h++) {
       const prev = next();
       heads.push({
         head: `${of.name}.${h}`,
-        queries: 40,
-        entropy: 2 * next(),
         entropy_share: next(),
         distance: 5 * next(),
         at_offset: { "-1": prev, "+0": 0.1, "+1": 0.2 },
         most_at_offset: { "-1": prev, "+0": 0.1, "+1": 0.1 },
         on_first: next(),
         on_separators: 0.1,
+        on_rarest: null,
+        induction: null,
         role: prev > 0.9 ? "previous token" : null,
-        pattern: null,
       });
     }
   }
-  return { schema: 1, model: "made up", sentences: 4, heads };
+  return { heads };
 }
 
 export function runOf(family: Run["family"], attentions: Attention[], texts: Text[], more: Partial<Run> = {}): Run {

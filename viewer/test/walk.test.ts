@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { chaptersOf, headsOf, kindOf, partsOf, Steps } from "../src/walk";
 import type { Walk, WalkStep } from "../src/page";
+import { productsInWords, shareInWords } from "../src/views/sum";
 import { Numbers, walkOf } from "./synthetic";
 
 const numbers = new Numbers();
@@ -88,5 +89,16 @@ describe("the walk", () => {
     expect(of("u", 0, 0)).toMatchObject({ plus: 0.5 });
     expect(of("m", 0, 1).how).toMatch(/mask/);
     expect(of("x", 0, 0).terms).toEqual([]);
+  });
+
+  it("puts sums in words, of many terms the first eight", () => {
+    const term = (left: number, right: number) => ({ left, right, product: left * right });
+    const sum = { how: "", value: 4, terms: [term(0.5, 2), term(1, 3)], plus: null, factors: [] };
+    expect(productsInWords(sum)).toBe("0.500 · 2.00 + 1.00 · 3.00 = 4.00");
+    expect(productsInWords({ ...sum, plus: -1 })).toBe("0.500 · 2.00 + 1.00 · 3.00 + −1.00 = 3.00");
+    expect(shareInWords(sum, 0)).toBe("1.00 / (1.00 + 3.00) = 0.250");
+    const many = { ...sum, terms: Array.from({ length: 10 }, () => term(1, 1)), plus: 2 };
+    expect(productsInWords(many)).toMatch(/^(1\.00 · 1\.00 \+ ){8}… \(2 more\) \+ 2\.00 = 12\.0$/);
+    expect(shareInWords(many, 9)).toMatch(/^1\.00 \/ \((1\.00 \+ ){8}…\) = 0\.100$/);
   });
 });

@@ -1,5 +1,5 @@
-// node test/write.mjs DIR: writes the made-up pages as DIR/NAME.html. node test/write.mjs --into PAGE.html TO.html: the data of
-// PAGE.html in the newest template.
+// node test/write.mjs DIR: writes the made-up pages as DIR/NAME.html.
+// node test/write.mjs --into PAGE.html TO.html: the data of PAGE.html in the newest template.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

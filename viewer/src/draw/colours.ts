@@ -1,10 +1,13 @@
-// Colours: a ramp of lightness for weights, its hue that of the head; two hues that meet in the middle for differences. Lightness
-// alone carries the figure, so nothing depends on telling hues apart.
+// Colours: a ramp of lightness for weights, its hue that of the head; two hues that meet in the middle for differences.
+// Lightness alone carries the figure, so nothing depends on telling hues apart.
 
 export type Theme = "light" | "dark";
 export type Rgb = [number, number, number];
 
-/** Hues of heads in turn: blue, vermilion, green, purple, ochre, violet; six that colour-blind readers tell apart by name and place. */
+/**
+ * Hues of heads in turn: blue, vermilion, green, purple, ochre, violet; six that colour-blind readers tell apart by
+ * name and place.
+ */
 export const hues = [252, 42, 165, 345, 80, 300] as const;
 export const hueOf = (head: number): number => hues[head % hues.length] as number;
 

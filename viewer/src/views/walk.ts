@@ -1,13 +1,13 @@
 // The walk: one attention and one word in real numbers.
 import type { App, Show } from "../app";
-import { signedBars } from "../draw/bars";
-import { h, s, set } from "../dom";
+import { h, set } from "../dom";
 import { figure, shown } from "../names";
 import type { Run, Text, Tokens, Walk, WalkStep } from "../page";
 import type { Choice } from "../state";
 import { chaptersOf, headsOf, kindOf, partsOf, Steps, walkedHead, type Chapter, type Sum } from "../walk";
 import { sidesOf } from "../app";
 import { StepFigure } from "./stepfigure";
+import { type Cell, splitBar, sumOf } from "./sum";
 
 class WalkView implements Show {
   private readonly list = h("ol", { class: "chapters" });
@@ -213,13 +213,7 @@ class WalkView implements Show {
     return h("p", {}, symbol(step.name, step.name), known ? " = " : ": ", ...parts);
   }
 
-  private draw(
-    word: number,
-    queries: Tokens,
-    keys: Tokens,
-    open: { step: WalkStep; row: number; column: number } | null,
-    sum: Sum | null,
-  ): void {
+  private draw(word: number, queries: Tokens, keys: Tokens, open: Cell | null, sum: Sum | null): void {
     const labels = (axis: WalkStep["row_axis"]) =>
       axis === "numbers" ? null : (axis === "queries" ? queries : keys).tokens.map((token) => shown(token.label, 12));
     for (const [name, made] of this.drawn) {
@@ -241,13 +235,7 @@ class WalkView implements Show {
   }
 
   /** The sum of a chosen cell, or else the word's row in numbers. */
-  private tell(
-    open: { step: WalkStep; row: number; column: number } | null,
-    sum: Sum | null,
-    word: number,
-    queries: Tokens,
-    chapter: Chapter,
-  ): void {
+  private tell(open: Cell | null, sum: Sum | null, word: number, queries: Tokens, chapter: Chapter): void {
     if (!open || !sum) {
       const step = chapter.steps[chapter.steps.length - 1] as WalkStep;
       const row = step.row_axis === "queries" ? word : 0;
@@ -268,60 +256,9 @@ class WalkView implements Show {
       );
       return;
     }
-    const kind = kindOf(open.step.name);
-    const title = h(
-      "h2",
-      {},
-      h("span", { class: kind }, `${open.step.name}[${open.row}, ${open.column}]`),
-      ` = ${figure(sum.value)}`,
-    );
-    const parts: Node[] = [title, h("p", { class: "quiet" }, `${sum.how}.`)];
-    const soft = open.step.formula.startsWith("softmax");
-    if (sum.terms.length > 0) {
-      const products = sum.terms.map((term) => term.product);
-      const most = Math.max(...products.map(Math.abs));
-      const width = Math.min(420, Math.max(160, 26 * products.length));
-      const svg = s(
-        "svg",
-        {
-          class: "terms",
-          viewBox: `0 0 ${width} 70`,
-          width,
-          height: 70,
-          role: "img",
-          "aria-label": `${products.length} terms`,
-        },
-        signedBars(products, most, width, 70, `of-${kind}`),
-      );
-      const few = sum.terms.slice(0, 8);
-      const total = products.reduce((a, b) => a + b, 0);
-      const text = soft
-        ? `${figure(products[open.column] as number)} / (${few.map((term) => figure(term.product)).join(" + ")}${sum.terms.length > 8 ? " + …" : ""}) = ${figure((products[open.column] as number) / total)}`
-        : `${few.map((term) => `${figure(term.left)} · ${figure(term.right)}`).join(" + ")}${sum.terms.length > 8 ? ` + … (${sum.terms.length - 8} more)` : ""}${sum.plus === null ? "" : ` + ${figure(sum.plus)}`} = ${figure(total + (sum.plus ?? 0))}`;
-      parts.push(svg, h("p", { class: "numbers" }, text));
-    }
-    this.sum.replaceChildren(...parts);
+    this.sum.replaceChildren(...sumOf(open, sum));
     set(this.sum, "data-cell", `${open.step.name}:${open.row}:${open.column}`);
   }
-}
-
-/** The width of a row: one piece for all heads, or a piece each with the head's own filled. */
-function splitBar(heads: number, own: number, split: boolean): SVGSVGElement {
-  const svg = s("svg", { class: "split", viewBox: "0 0 240 14", width: 240, height: 14, "aria-hidden": "true" });
-  for (let i = 0; i < (split ? heads : 1); i++) {
-    const width = 240 / (split ? heads : 1);
-    svg.append(
-      s("rect", {
-        x: i * width + 0.5,
-        y: 0.5,
-        width: width - (split ? 2 : 1),
-        height: 13,
-        rx: 2,
-        class: !split || i === own ? "own" : "other",
-      }),
-    );
-  }
-  return svg;
 }
 
 export const walkView = (app: App): Show => new WalkView(app);
