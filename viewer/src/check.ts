@@ -2,14 +2,14 @@
 // text.
 import { readAttribution } from "./attributed";
 import { type Block, type Page, SCHEMA } from "./page";
-import { BadPage, count, type Fields, fields, flag, list, oneOf, orAbsent, text } from "./reader";
+import { BadPage, count, type Fields, fields, flag, list, oneOf, orAbsent, record, text } from "./reader";
 import { readEvidence } from "./reports";
+
+const readBlock = record<Block>({ offset: count, bytes: count });
 
 /** A Block of `bytes` bytes that lies inside the numbers. */
 function block(value: unknown, bytes: number, total: number, align: number, where: string): void {
-  const { offset, bytes: found } = fields(value, where) as unknown as Block;
-  count(offset, `${where}.offset`);
-  count(found, `${where}.bytes`);
+  const { offset, bytes: found } = readBlock(value, where);
   if (found !== bytes) throw new BadPage(`${where} has ${found} bytes instead of ${bytes}.`);
   if (offset % align !== 0) throw new BadPage(`${where} begins at ${offset}, which is no multiple of ${align}.`);
   if (offset + found > total) throw new BadPage(`${where} ends behind the ${total} bytes of numbers.`);
