@@ -5,7 +5,9 @@ import type { Page } from "../src/page";
 
 const element = /(<script id="data" type="text\/plain">)([^<]*)(<\/script>)/;
 
-/** Writes the page at `from` to `to`, after `change` of its header; the numbers stay. src/page.ts describes the bytes. */
+/**
+ * Writes the page at `from` to `to`, after `change` of its header; the numbers stay. src/page.ts describes the bytes.
+ */
 export function alter(from: string, to: string, change: (page: Page) => void): void {
   const html = readFileSync(from, "utf8");
   const data = inflateSync(Buffer.from(element.exec(html)?.[2] ?? "", "base64"));
@@ -26,5 +28,8 @@ export function spoil(from: string, to: string, data: string): void {
 }
 
 function replace(html: string, to: string, data: string): void {
-  writeFileSync(to, html.replace(element, (_, before: string, __, after: string) => before + data + after));
+  writeFileSync(
+    to,
+    html.replace(element, (_, before: string, __, after: string) => before + data + after),
+  );
 }

@@ -7,7 +7,11 @@ import type { Browser, Kind, Looks, Tab } from "./driver";
 class ChromiumTab implements Tab {
   readonly faults: string[] = [];
 
-  constructor(private readonly page: Page, readonly where: string, own: string) {
+  constructor(
+    private readonly page: Page,
+    readonly where: string,
+    own: string,
+  ) {
     page.on("console", (message) => {
       if (message.type() === "error") note(this.faults, `console: ${message.text()}`);
     });
@@ -47,7 +51,12 @@ class ChromiumTab implements Tab {
   }
   async as_printed(on: boolean): Promise<boolean> {
     await this.page.emulateMedia({ media: on ? "print" : "screen" });
-    await this.evaluate((event) => { window.dispatchEvent(new Event(event)); }, on ? "beforeprint" : "afterprint");
+    await this.evaluate(
+      (event) => {
+        window.dispatchEvent(new Event(event));
+      },
+      on ? "beforeprint" : "afterprint",
+    );
     return true;
   }
   close(): Promise<void> {

@@ -57,7 +57,7 @@ export interface Kind {
 
 export const wide = { width: 1280, height: 900 };
 export const phone = { width: 390, height: 844 };
-export const patience = 10_000;  // milliseconds until something on the page must have happened
+export const patience = 10_000; // milliseconds until something on the page must have happened
 
 export function first_of(programs: string[]): string | null {
   return programs.find((program) => existsSync(program)) ?? null;
@@ -68,7 +68,11 @@ export function address(path: string, fragment: string | undefined): string {
 }
 
 export function described(browser: string, path: string, looks: Looks): string {
-  const modes = [looks.dark ? "dark" : "", looks.still ? "reduced motion" : "", looks.width ? `${looks.width} px wide` : ""];
+  const modes = [
+    looks.dark ? "dark" : "",
+    looks.still ? "reduced motion" : "",
+    looks.width ? `${looks.width} px wide` : "",
+  ];
   return [browser, path.split("/").at(-1), ...modes].filter(Boolean).join(", ");
 }
 

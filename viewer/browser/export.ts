@@ -10,7 +10,10 @@ import type { Tab } from "./driver";
 const button = (what: string): string => `button[data-do="${what}"]`;
 
 async function there(tab: Tab, what: string): Promise<boolean> {
-  return tab.evaluate((selector) => (document.querySelector<HTMLElement>(selector)?.offsetParent ?? null) !== null, button(what));
+  return tab.evaluate(
+    (selector) => (document.querySelector<HTMLElement>(selector)?.offsetParent ?? null) !== null,
+    button(what),
+  );
 }
 
 export function exports_of_views(open: Open, browser: string): void {
@@ -25,11 +28,15 @@ export function exports_of_views(open: Open, browser: string): void {
       expect(svg.name, place).toMatch(/\.svg$/);
       const shape = await tab.evaluate((text) => {
         const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-        return { name: root.nodeName, drawn: root.querySelectorAll("path, rect, text, image, line, circle").length,
-          strange: [...root.querySelectorAll("script, foreignObject")].length + Number(/(href|src)="https?:/.test(text)) };
+        return {
+          name: root.nodeName,
+          drawn: root.querySelectorAll("path, rect, text, image, line, circle").length,
+          strange:
+            [...root.querySelectorAll("script, foreignObject")].length + Number(/(href|src)="https?:/.test(text)),
+        };
       }, svg.bytes.toString("utf8"));
       expect(shape.name, `${place}: the SVG is well-formed`).toBe("svg");
-      const few = view === "attribution" ? 2 : 3;  // it may be a line that says why there is none
+      const few = view === "attribution" ? 2 : 3; // it may be a line that says why there is none
       expect(shape.drawn, `${place}: shapes in the SVG`).toBeGreaterThan(few);
       expect(shape.strange, `${place}: scripts, HTML and links in the SVG`).toBe(0);
 
@@ -43,7 +50,10 @@ export function exports_of_views(open: Open, browser: string): void {
 
       if (!(await there(tab, "copy"))) continue;
       await tab.click(button("copy"));
-      const lines = (await tab.clipboard()).trim().split("\n").map((line) => line.split("\t"));
+      const lines = (await tab.clipboard())
+        .trim()
+        .split("\n")
+        .map((line) => line.split("\t"));
       expect(lines.length, `${place}: copied lines`).toBeGreaterThan(1);
       expect(new Set(lines.map((cells) => cells.length)).size, `${place}: all copied lines have as many cells`).toBe(1);
       expect(lines[0]?.length, `${place}: copied columns`).toBeGreaterThan(1);

@@ -1,5 +1,5 @@
-// Debian's Firefox ESR by puppeteer-core over WebDriver BiDi, which cannot emulate dark mode and reduced motion: a process with
-// the preferences of each.
+// Debian's Firefox ESR by puppeteer-core over WebDriver BiDi, which cannot emulate dark mode and reduced motion: a
+// process with the preferences of each.
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,11 +12,18 @@ const pause = (milliseconds: number): Promise<void> => new Promise((done) => set
 class FirefoxTab implements Tab {
   readonly faults: string[] = [];
 
-  constructor(private readonly page: Page, readonly where: string, own: string, private readonly saved: string) {
+  constructor(
+    private readonly page: Page,
+    readonly where: string,
+    own: string,
+    private readonly saved: string,
+  ) {
     page.on("console", (message) => {
       if (message.type() === "error") note(this.faults, `console: ${message.text()}`);
     });
-    page.on("pageerror", (error) => note(this.faults, `exception: ${error instanceof Error ? error.message : String(error)}`));
+    page.on("pageerror", (error) =>
+      note(this.faults, `exception: ${error instanceof Error ? error.message : String(error)}`),
+    );
     page.on("request", (request) => {
       if (!stays(request.url(), own)) note(this.faults, `request: ${request.url()}`);
     });
@@ -49,7 +56,7 @@ class FirefoxTab implements Tab {
       const name = files.find((file) => !before.has(file) && !file.endsWith(".part"));
       if (!name || files.some((file) => file.endsWith(".part"))) continue;
       const bytes = readFileSync(join(this.saved, name));
-      if (bytes.length === 0) continue;  // Firefox makes the file before it has its bytes
+      if (bytes.length === 0) continue; // Firefox makes the file before it has its bytes
       rmSync(join(this.saved, name));
       return { name, bytes };
     }

@@ -70,10 +70,13 @@ export function hostile(open: Open, browser: string): void {
     for (const view of await views(tab)) {
       await go(tab, view);
       const place = `${tab.where}, view ${view}`;
-      const found = await tab.evaluate(() => ({
-        ran: "stranger" in window,
-        strangers: document.querySelectorAll("main img:not([alt]), main script").length,
-      }), null);
+      const found = await tab.evaluate(
+        () => ({
+          ran: "stranger" in window,
+          strangers: document.querySelectorAll("main img:not([alt]), main script").length,
+        }),
+        null,
+      );
       expect(found.ran, `${place}: a script in a token ran`).toBe(false);
       expect(found.strangers, `${place}: elements that a token made`).toBe(0);
       expect(await overflowing(tab), `${place}: what scrolls sideways`).toEqual([]);
@@ -94,18 +97,37 @@ export function hostile(open: Open, browser: string): void {
   });
 
   const spoiled: { what: string; make: (to: string) => void; says: RegExp }[] = [
-    { what: "another schema", make: (to) => alter(all[0]?.path ?? "", to, (data) => { data.schema = 999; }), says: /schema.*999|999.*schema/i },
-    { what: "a header without runs", make: (to) => alter(all[0]?.path ?? "", to, (data) => { data.runs = []; }), says: /cannot be shown.*(run|model|nothing|no )/i },
+    {
+      what: "another schema",
+      make: (to) =>
+        alter(all[0]?.path ?? "", to, (data) => {
+          data.schema = 999;
+        }),
+      says: /schema.*999|999.*schema/i,
+    },
+    {
+      what: "a header without runs",
+      make: (to) =>
+        alter(all[0]?.path ?? "", to, (data) => {
+          data.runs = [];
+        }),
+      says: /cannot be shown.*(run|model|nothing|no )/i,
+    },
     {
       what: "numbers outside the data",
-      make: (to) => alter(all[0]?.path ?? "", to, (data) => {
-        const maps = data.runs[0]?.texts[0]?.maps[0];
-        const block = maps?.roots ?? maps?.products?.q;
-        if (block) block.offset = 2 ** 40;
-      }),
+      make: (to) =>
+        alter(all[0]?.path ?? "", to, (data) => {
+          const maps = data.runs[0]?.texts[0]?.maps[0];
+          const block = maps?.roots ?? maps?.products?.q;
+          if (block) block.offset = 2 ** 40;
+        }),
       says: /offset|bytes|outside|numbers/i,
     },
-    { what: "data that are no data", make: (to) => spoil(all[0]?.path ?? "", to, "bm9uc2Vuc2U="), says: /data|read|damaged/i },
+    {
+      what: "data that are no data",
+      make: (to) => spoil(all[0]?.path ?? "", to, "bm9uc2Vuc2U="),
+      says: /data|read|damaged/i,
+    },
     { what: "no data", make: (to) => spoil(all[0]?.path ?? "", to, ""), says: /data/i },
   ];
   it.each(spoiled)("a page with $what says so in one line", async ({ what, make, says }) => {
@@ -113,13 +135,21 @@ export function hostile(open: Open, browser: string): void {
     make(path);
     const tab = await open(path);
     await settled(tab);
-    const text = await until(tab, `a line that matches ${says}`, () => {
-      const shown = document.body.innerText.trim();
-      return shown && !shown.startsWith("Opening") ? shown : null;
-    }, null);
+    const text = await until(
+      tab,
+      `a line that matches ${says}`,
+      () => {
+        const shown = document.body.innerText.trim();
+        return shown && !shown.startsWith("Opening") ? shown : null;
+      },
+      null,
+    );
     expect(text, tab.where).toMatch(says);
     expect(text.split("\n").length, `${tab.where}: lines of "${text}"`).toBeLessThanOrEqual(2);
     // Firefox tells of a damaged stream even when the page has caught the error.
-    expect(tab.faults.filter((fault) => !fault.includes("ReadableStream")), tab.where).toEqual([]);
+    expect(
+      tab.faults.filter((fault) => !fault.includes("ReadableStream")),
+      tab.where,
+    ).toEqual([]);
   });
 }

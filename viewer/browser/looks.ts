@@ -17,8 +17,14 @@ async function faults(tab: Tab): Promise<string[]> {
   return tab.evaluate(async () => {
     const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };
     const serious = (await axe.run()).violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    return serious.flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ target, failureSummary }) =>
-      `${id} at ${target.join(" ")}: ${(failureSummary ?? "").replace(/\s+/g, " ")}`));
+    return serious.flatMap(({ id, nodes }) =>
+      nodes
+        .slice(0, 5)
+        .map(
+          ({ target, failureSummary }) =>
+            `${id} at ${target.join(" ")}: ${(failureSummary ?? "").replace(/\s+/g, " ")}`,
+        ),
+    );
   }, null);
 }
 
@@ -39,7 +45,11 @@ export function looks(open: Open, browser: string): void {
         await go(tab, view);
         await tab.screenshot(join(shots, `${name}-${view}-${mode}-${browser.toLowerCase()}.png`), true);
         found.push(...(await faults(tab)).map((fault) => `${tab.where}, view ${view}: ${fault}`));
-        found.push(...(await overflowing(tab)).map((fault) => `${tab.where}, view ${view}: expected no horizontal scrolling: ${fault}`));
+        found.push(
+          ...(await overflowing(tab)).map(
+            (fault) => `${tab.where}, view ${view}: expected no horizontal scrolling: ${fault}`,
+          ),
+        );
       }
       expect([...found, ...tab.faults], tab.where).toEqual([]);
     });
@@ -49,8 +59,11 @@ export function looks(open: Open, browser: string): void {
     const light_of = async (looks: Looks): Promise<number> => {
       const tab = await ready(await open(path, looks));
       return tab.evaluate(() => {
-        const back = [document.body, document.documentElement].map((element) => getComputedStyle(element).backgroundColor);
-        const parts = (back.find((color) => color !== "rgba(0, 0, 0, 0)") ?? "rgb(255, 255, 255)").match(/[\d.]+/g) ?? [];
+        const back = [document.body, document.documentElement].map(
+          (element) => getComputedStyle(element).backgroundColor,
+        );
+        const parts =
+          (back.find((color) => color !== "rgba(0, 0, 0, 0)") ?? "rgb(255, 255, 255)").match(/[\d.]+/g) ?? [];
         return parts.slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3;
       }, null);
     };
@@ -66,9 +79,15 @@ export function looks(open: Open, browser: string): void {
         const slow = [...document.querySelectorAll("*")].filter((element) => {
           const style = getComputedStyle(element);
           const longest = (times: string): number => Math.max(...times.split(",").map((time) => parseFloat(time)));
-          return longest(style.transitionDuration) > 0.01 || (style.animationName !== "none" && longest(style.animationDuration) > 0.01);
+          return (
+            longest(style.transitionDuration) > 0.01 ||
+            (style.animationName !== "none" && longest(style.animationDuration) > 0.01)
+          );
         });
-        return [...slow.map((element) => element.outerHTML.slice(0, 80)), ...document.getAnimations().map((one) => one.playState)];
+        return [
+          ...slow.map((element) => element.outerHTML.slice(0, 80)),
+          ...document.getAnimations().map((one) => one.playState),
+        ];
       }, null);
       expect(moving, `${tab.where}, view ${view}: what moves`).toEqual([]);
     }
@@ -87,8 +106,13 @@ export function looks(open: Open, browser: string): void {
       await settled(tab);
       const text = await seen(tab);
       expect(text.trim().length, `${tab.where}, view ${view}: characters when printed`).toBeGreaterThan(40);
-      const buttons = await tab.evaluate(() => [...document.querySelectorAll<HTMLElement>("nav button[data-view]")]
-        .filter((button) => button.offsetParent !== null).length, null);
+      const buttons = await tab.evaluate(
+        () =>
+          [...document.querySelectorAll<HTMLElement>("nav button[data-view]")].filter(
+            (button) => button.offsetParent !== null,
+          ).length,
+        null,
+      );
       expect(buttons, `${tab.where}, view ${view}: buttons of nav when printed`).toBe(0);
       const back = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor, null);
       expect(["rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"], `${tab.where}, view ${view}: paper is white`).toContain(back);

@@ -1,4 +1,5 @@
-// The pages that `scripts/viewer browser` has made with the tool, and the weights that the tool prints for the same text.
+// The pages that `scripts/viewer browser` has made with the tool, and the weights that the tool prints for the same
+// text.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 
@@ -11,9 +12,9 @@ export interface Made {
   weights: Weights | null;
 }
 
-const folder = process.env["VIEWER_PAGES"];
+const folder = process.env.VIEWER_PAGES;
 if (!folder) throw new Error("VIEWER_PAGES names no folder of pages; run scripts/viewer browser BUILD");
-export const shots = process.env["VIEWER_SHOTS"] ?? join(folder, "../viewer-shots");
+export const shots = process.env.VIEWER_SHOTS ?? join(folder, "../viewer-shots");
 mkdirSync(shots, { recursive: true });
 
 function weights_of(path: string): Weights | null {
@@ -28,7 +29,10 @@ function read(file: string): Made {
   return { name: basename(file, ".html"), path, weights: weights_of(path) };
 }
 
-export const all: Made[] = readdirSync(folder).filter((file) => file.endsWith(".html")).sort().map(read);
+export const all: Made[] = readdirSync(folder)
+  .filter((file) => file.endsWith(".html"))
+  .sort()
+  .map(read);
 
 /** Pages that together have each view; the others differ in their texts alone. */
 export const each_view: Made[] = all.filter(({ name }) => ["demo", "minilm", "compare", "time"].includes(name));

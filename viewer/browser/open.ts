@@ -1,4 +1,5 @@
-// What is seen before anything is clicked: the head in words, the tool's own weights; and that the page keeps to itself.
+// What is seen before anything is clicked: the head in words, the tool's own weights; and that the page keeps to
+// itself.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -7,7 +8,7 @@ import { all, has, page, type Made } from "./made";
 import { choose, drawn, heading, ready, seen, settled } from "./reader";
 import type { Tab } from "./driver";
 
-const within = 0.004;  // the page's stated error
+const within = 0.004; // the page's stated error
 
 function compare(tab: Tab, made: Made, shown: { head: string; query: number; weights: number[] }): void {
   const right = made.weights?.[shown.head]?.[shown.query];
@@ -15,8 +16,10 @@ function compare(tab: Tab, made: Made, shown: { head: string; query: number; wei
   expect(right, `${place} is none that the tool knows`).toBeDefined();
   // A causal query sees a part of the keys; the page may leave the rest out.
   (right ?? []).forEach((weight, key) => {
-    expect(Math.abs((shown.weights[key] ?? 0) - weight), `${place}, key ${key}: shown ${shown.weights[key]}, the tool's ${weight}`)
-      .toBeLessThan(within);
+    expect(
+      Math.abs((shown.weights[key] ?? 0) - weight),
+      `${place}, key ${key}: shown ${shown.weights[key]}, the tool's ${weight}`,
+    ).toBeLessThan(within);
   });
 }
 
@@ -33,7 +36,11 @@ export function first_screen(open: Open): void {
   it.each(all)("the policy of $name allows its own script and style by their hashes, and nothing else", ({ path }) => {
     const html = readFileSync(path, "utf8");
     const policy = /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1] ?? "";
-    const directive = (name: string): string => policy.split(";").map((part) => part.trim()).find((part) => part.startsWith(name)) ?? "";
+    const directive = (name: string): string =>
+      policy
+        .split(";")
+        .map((part) => part.trim())
+        .find((part) => part.startsWith(name)) ?? "";
     const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? "";
     const style = /<style>([\s\S]*?)<\/style>/.exec(html)?.[1] ?? "";
     expect(directive("default-src"), path).toBe("default-src 'none'");
@@ -45,7 +52,9 @@ export function first_screen(open: Open): void {
   it.each(all)("the first screen of $name names a head, and its weights are the tool's", async (made) => {
     const tab = await ready(await open(made.path));
     const shown = await drawn(tab);
-    expect(await heading(tab), `${tab.where}: the heading names the head whose weights are drawn`).toMatch(in_words(shown.head));
+    expect(await heading(tab), `${tab.where}: the heading names the head whose weights are drawn`).toMatch(
+      in_words(shown.head),
+    );
     if (made.weights) compare(tab, made, shown);
     const text = await seen(tab);
     expect(text, `${tab.where}: the command that made the page`).toMatch(/multihead view/);
@@ -62,19 +71,22 @@ export function first_screen(open: Open): void {
     for (const head of some) compare(tab, made, await choose(tab, head));
   });
 
-  it.skipIf(!has("demo"))("the first screen's words alone tell which head goes from an article to its noun", async () => {
-    const made = page("demo");
-    const tab = await ready(await open(made.path));
-    const words = await heading(tab);
-    const found = /^Encoder (\d+), head (\d+): article → noun, (\d+) ?%$/.exec(words);
-    expect(found, `${tab.where}: the heading is "${words}"`).not.toBeNull();
-    expect(Number(found?.[3]), `${tab.where}: ${words}`).toBeGreaterThan(80);
-    // And it is true: "the small dog sees a cat .", where both articles look at their nouns.
-    const rows = made.weights?.[`encoder.${found?.[1]}.self_attention.${found?.[2]}`] ?? [];
-    const strongest = [0, 4].map((article) => rows[article]?.indexOf(Math.max(...(rows[article] ?? []))));
-    expect(strongest, `${tab.where}: keys that the articles of the sentence look at`).toEqual([2, 5]);
-    expect([0, 4], `${tab.where}: the word in focus is an article`).toContain((await drawn(tab)).query);
-  });
+  it.skipIf(!has("demo"))(
+    "the first screen's words alone tell which head goes from an article to its noun",
+    async () => {
+      const made = page("demo");
+      const tab = await ready(await open(made.path));
+      const words = await heading(tab);
+      const found = /^Encoder (\d+), head (\d+): article → noun, (\d+) ?%$/.exec(words);
+      expect(found, `${tab.where}: the heading is "${words}"`).not.toBeNull();
+      expect(Number(found?.[3]), `${tab.where}: ${words}`).toBeGreaterThan(80);
+      // And it is true: "the small dog sees a cat .", where both articles look at their nouns.
+      const rows = made.weights?.[`encoder.${found?.[1]}.self_attention.${found?.[2]}`] ?? [];
+      const strongest = [0, 4].map((article) => rows[article]?.indexOf(Math.max(...(rows[article] ?? []))));
+      expect(strongest, `${tab.where}: keys that the articles of the sentence look at`).toEqual([2, 5]);
+      expect([0, 4], `${tab.where}: the word in focus is an article`).toContain((await drawn(tab)).query);
+    },
+  );
 
   it("refuses a script and a picture that are not its own", async () => {
     const tab = await ready(await open((all[0] as Made).path));

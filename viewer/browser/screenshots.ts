@@ -1,4 +1,5 @@
-// npx vite-node browser/screenshots.ts PAGE.html PICTURE.png [VIEW]: the first screen of a page, as the README shows it, or a view.
+// npx vite-node browser/screenshots.ts PAGE.html PICTURE.png [VIEW]: the first screen of a page, as the README shows
+// it, or a view.
 import { kind } from "./chromium";
 import { go, ready, settled } from "./reader";
 

@@ -51,8 +51,15 @@ export function headOf(app: App, choice: Choice, run = choice.run, head = choice
   const attention = its.attentions[at.attention] as Attention;
   const [querySide, keySide] = sidesOf(attention, text);
   return {
-    run: its, text, attention, maps: text.maps[at.attention] as Maps, place: { run, text: choice.text, attention: at.attention, head: at.head },
-    queries: (attention.kind === "cross" && text.predicted) || (text[querySide] as Tokens), keys: text[keySide] as Tokens, querySide, keySide,
+    run: its,
+    text,
+    attention,
+    maps: text.maps[at.attention] as Maps,
+    place: { run, text: choice.text, attention: at.attention, head: at.head },
+    queries: (attention.kind === "cross" && text.predicted) || (text[querySide] as Tokens),
+    keys: text[keySide] as Tokens,
+    querySide,
+    keySide,
   };
 }
 
@@ -79,7 +86,9 @@ export function shownOf(app: App, choice: Choice, head: Chosen): Shown {
   const hidden = choice.hide ? sinksOf(head.keys, head.attention.causal) : null;
   const weights = app.weights.of(head.place);
   const plain = !choice.words && !hidden && !lengths;
-  const map = plain ? { rows: weights.queries, columns: weights.keys, values: weights.a } : mapOf(weights, queries, keys, { hidden, lengths });
+  const map = plain
+    ? { rows: weights.queries, columns: weights.keys, values: weights.a }
+    : mapOf(weights, queries, keys, { hidden, lengths });
   const full = lengths ? map.values.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1 : 1;
   const shown = { map, queries, keys, full, signed: weights.signed };
   for (const old of lately.keys()) if (lately.size > 5) lately.delete(old);

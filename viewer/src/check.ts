@@ -1,46 +1,15 @@
-// Checks that what came out of a page is a Page: every field that the views read, so that a broken page is one line of text.
-import { SCHEMA, type Block, type Page } from "./page";
+// Checks that what came out of a page is a Page: every field that the views read, so that a broken page is one line of
+// text.
+import { readAttribution } from "./attributed";
+import { type Block, type Page, SCHEMA } from "./page";
+import { BadPage, count, type Fields, fields, flag, list, oneOf, orAbsent, record, text } from "./reader";
+import { readEvidence } from "./reports";
 
-/** A page that cannot be shown; its message is the line that the reader sees. */
-export class BadPage extends Error {}
-
-type Fields = Record<string, unknown>;
-
-function fields(value: unknown, where: string): Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new BadPage(`${where} is not an object.`);
-  return value as Fields;
-}
-
-function list(value: unknown, where: string): unknown[] {
-  if (!Array.isArray(value)) throw new BadPage(`${where} is not a list.`);
-  return value;
-}
-
-function text(value: unknown, where: string): string {
-  if (typeof value !== "string") throw new BadPage(`${where} is not a text.`);
-  return value;
-}
-
-function count(value: unknown, where: string, least = 0): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < least) {
-    throw new BadPage(`${where} is not a whole number of at least ${least}.`);
-  }
-  return value;
-}
-
-function oneOf(value: unknown, allowed: readonly string[], where: string): void {
-  if (!allowed.includes(text(value, where))) throw new BadPage(`${where} is none of ${allowed.join(", ")}.`);
-}
-
-function flag(value: unknown, where: string): void {
-  if (typeof value !== "boolean") throw new BadPage(`${where} is neither true nor false.`);
-}
+const readBlock = record<Block>({ offset: count, bytes: count });
 
 /** A Block of `bytes` bytes that lies inside the numbers. */
 function block(value: unknown, bytes: number, total: number, align: number, where: string): void {
-  const { offset, bytes: found } = fields(value, where) as unknown as Block;
-  count(offset, `${where}.offset`);
-  count(found, `${where}.bytes`);
+  const { offset, bytes: found } = readBlock(value, where);
   if (found !== bytes) throw new BadPage(`${where} has ${found} bytes instead of ${bytes}.`);
   if (offset % align !== 0) throw new BadPage(`${where} begins at ${offset}, which is no multiple of ${align}.`);
   if (offset + found > total) throw new BadPage(`${where} ends behind the ${total} bytes of numbers.`);
@@ -65,7 +34,7 @@ function tokens(value: unknown, where: string): number {
 function attention(value: unknown, where: string): void {
   const it = fields(value, where);
   text(it.name, `${where}.name`);
-  oneOf(it.kind, ["encoder", "decoder", "cross"], `${where}.kind`);
+  oneOf("encoder", "decoder", "cross")(it.kind, `${where}.kind`);
   count(it.layer, `${where}.layer`);
   count(it.heads, `${where}.heads`, 1);
   count(it.key_heads, `${where}.key_heads`, 1);
@@ -84,7 +53,8 @@ function maps(value: unknown, of: Fields, sizes: [number, number], total: number
   const keyHeads = of.key_heads as number;
   const d = of.d_key as number;
   it.halves ??= null;
-  if (it.roots === null && it.halves === null && it.products === null) throw new BadPage(`${where} has neither weights nor products.`);
+  if (it.roots === null && it.halves === null && it.products === null)
+    throw new BadPage(`${where} has neither weights nor products.`);
   if (it.halves !== null) block(it.halves, 2 * heads * queries * keys, total, 2, `${where}.halves`);
   if (it.roots !== null) block(it.roots, heads * queries * keys, total, 1, `${where}.roots`);
   if (it.products !== null) {
@@ -93,7 +63,8 @@ function maps(value: unknown, of: Fields, sizes: [number, number], total: number
     block(products.k, 2 * keyHeads * keys * d, total, 2, `${where}.products.k`);
     if (typeof products.scale !== "number") throw new BadPage(`${where}.products.scale is not a number.`);
     count(products.window, `${where}.products.window`);
-    if (products.bias !== null) block(products.bias, 4 * heads * (queries + keys - 1), total, 4, `${where}.products.bias`);
+    if (products.bias !== null)
+      block(products.bias, 4 * heads * (queries + keys - 1), total, 4, `${where}.products.bias`);
   }
   if (it.value_lengths !== null) block(it.value_lengths, 4 * heads * keys, total, 4, `${where}.value_lengths`);
 }
@@ -108,8 +79,8 @@ function walk(value: unknown, total: number, where: string): void {
     text(step.formula, `${at}.formula`);
     list(step.heads, `${at}.heads`).forEach((head) => count(head, `${at}.heads`));
     const cells = count(step.rows, `${at}.rows`) * count(step.columns, `${at}.columns`);
-    oneOf(step.row_axis, ["numbers", "queries", "keys"], `${at}.row_axis`);
-    oneOf(step.column_axis, ["numbers", "queries", "keys"], `${at}.column_axis`);
+    oneOf("numbers", "queries", "keys")(step.row_axis, `${at}.row_axis`);
+    oneOf("numbers", "queries", "keys")(step.column_axis, `${at}.column_axis`);
     block(step.numbers, 4 * cells, total, 4, `${at}.numbers`);
   });
 }
@@ -119,7 +90,7 @@ function run(value: unknown, total: number, where: string): void {
   text(it.name, `${where}.name`);
   text(it.hash, `${where}.hash`);
   if (it.update !== null && typeof it.update !== "number") throw new BadPage(`${where}.update is not a number.`);
-  oneOf(it.family, ["encoder", "causal", "translator"], `${where}.family`);
+  oneOf("encoder", "causal", "translator")(it.family, `${where}.family`);
   const attentions = list(it.attentions, `${where}.attentions`);
   if (attentions.length === 0) throw new BadPage(`${where} has no attention to show.`);
   attentions.forEach((entry, i) => attention(entry, `${where}.attentions[${i}]`));
@@ -131,10 +102,12 @@ function run(value: unknown, total: number, where: string): void {
     const source = tokens(one.source, `${at}.source`);
     const target = one.target === null ? 0 : tokens(one.target, `${at}.target`);
     one.predicted ??= null;
-    one.attribution ??= null;
-    if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target) throw new BadPage(`${at}.predicted has not as many tokens as target.`);
+    one.attribution = orAbsent(readAttribution)(one.attribution, `${at}.attribution`);
+    if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target)
+      throw new BadPage(`${at}.predicted has not as many tokens as target.`);
     const all = list(one.maps, `${at}.maps`);
-    if (all.length !== attentions.length) throw new BadPage(`${at} has ${all.length} maps for ${attentions.length} attentions.`);
+    if (all.length !== attentions.length)
+      throw new BadPage(`${at} has ${all.length} maps for ${attentions.length} attentions.`);
     all.forEach((entryOfMaps, i) => {
       const of = attentions[i] as Fields;
       const decoder = of.kind === "cross" || (of.kind === "decoder" && one.target !== null);
@@ -142,9 +115,7 @@ function run(value: unknown, total: number, where: string): void {
       maps(entryOfMaps, of, sizes, total, `${at}.maps[${i}]`);
     });
   });
-  const evidence = fields(it.evidence, `${where}.evidence`);
-  text(evidence.of, `${where}.evidence.of`);
-  for (const later of ["importance", "ablation"]) evidence[later] ??= null;
+  it.evidence = readEvidence(it.evidence, `${where}.evidence`);
   if (it.walk !== null) walk(it.walk, total, `${where}.walk`);
 }
 
@@ -152,12 +123,14 @@ function run(value: unknown, total: number, where: string): void {
 export function checkPage(value: unknown, total: number): Page {
   const it = fields(value, "The header");
   if (it.schema !== SCHEMA) {
-    throw new BadPage(`The data has schema ${JSON.stringify(it.schema) ?? "none"}, and this page reads schema ${SCHEMA}.`);
+    throw new BadPage(
+      `The data has schema ${JSON.stringify(it.schema) ?? "none"}, and this page reads schema ${SCHEMA}.`,
+    );
   }
   const made = fields(it.made, "made");
   text(made.version, "made.version");
   text(made.command, "made.command");
-  oneOf(it.mode, ["one", "compare", "time"], "mode");
+  oneOf("one", "compare", "time")(it.mode, "mode");
   const runs = list(it.runs, "runs");
   if (runs.length === 0) throw new BadPage("There is no model to show.");
   runs.forEach((entry, i) => run(entry, total, `runs[${i}]`));
@@ -167,6 +140,6 @@ export function checkPage(value: unknown, total: number): Page {
   text(opens.head, "opens.head");
   count(opens.query, "opens.query");
   text(opens.words, "opens.words");
-  oneOf(opens.by, ["relation", "alignment", "role", "given"], "opens.by");
+  oneOf("relation", "alignment", "role", "given")(opens.by, "opens.by");
   return value as Page;
 }

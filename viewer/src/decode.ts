@@ -1,5 +1,6 @@
 // From the base64 of a page to its header and its numbers.
-import { BadPage, checkPage } from "./check";
+import { checkPage } from "./check";
+import { BadPage } from "./reader";
 import type { Block, Page } from "./page";
 
 export interface Opened {
@@ -32,7 +33,8 @@ async function inflated(bytes: Uint8Array): Promise<Uint8Array> {
 /** The page of the text of <script id="data">. */
 export async function openPage(base64: string): Promise<Opened> {
   const text = base64.trim();
-  if (text === "" || text === "{data}") throw new BadPage("There is no data in it: `multihead view` writes pages with data.");
+  if (text === "" || text === "{data}")
+    throw new BadPage("There is no data in it: `multihead view` writes pages with data.");
   const all = await inflated(bytesOfBase64(text));
   if (all.length < 4) throw new BadPage("The data ends before its header.");
   const length = new DataView(all.buffer, all.byteOffset).getUint32(0, true);

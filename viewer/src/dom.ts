@@ -10,16 +10,26 @@ function dress(element: Element, attributes: Attributes, children: Child[]): voi
     if (typeof value === "function") element.addEventListener(name, value as unknown as EventListener);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(typeof child === "number" ? String(child) : child);
+  for (const child of children)
+    if (child !== null && child !== undefined && child !== false)
+      element.append(typeof child === "number" ? String(child) : child);
 }
 
-export function h<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[Tag] {
+export function h<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Tag] {
   const element = document.createElement(tag);
   dress(element, attributes, children);
   return element;
 }
 
-export function s<Tag extends keyof SVGElementTagNameMap>(tag: Tag, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[Tag] {
+export function s<Tag extends keyof SVGElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[Tag] {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   dress(element, attributes, children);
   return element;
@@ -33,8 +43,20 @@ export function set(element: Element, name: string, value: string | boolean): vo
 
 /** Which element of a row or grid an arrow key goes to; null: none, or another key. */
 export function arrowTo(key: string, at: number, count: number, columns: number): number | null {
-  const to = key === "ArrowRight" ? at + 1 : key === "ArrowLeft" ? at - 1 : key === "ArrowDown" ? at + columns : key === "ArrowUp" ? at - columns
-    : key === "Home" ? 0 : key === "End" ? count - 1 : null;
+  const to =
+    key === "ArrowRight"
+      ? at + 1
+      : key === "ArrowLeft"
+        ? at - 1
+        : key === "ArrowDown"
+          ? at + columns
+          : key === "ArrowUp"
+            ? at - columns
+            : key === "Home"
+              ? 0
+              : key === "End"
+                ? count - 1
+                : null;
   return to === null || to < 0 || to >= count ? null : to;
 }
 

@@ -1,10 +1,22 @@
 // Opens the page's data, holds what is chosen, and shows the view of it.
 import type { App, Show } from "./app";
-import { BadPage } from "./check";
+import { BadPage } from "./reader";
 import { openPage, type Opened } from "./decode";
 import { h } from "./dom";
 import { Shell } from "./shell";
-import { begin, choiceOf, chosen, firstChoice, fragmentOf, redone, settled, undone, type Choice, type History, type View } from "./state";
+import {
+  begin,
+  choiceOf,
+  chosen,
+  firstChoice,
+  fragmentOf,
+  redone,
+  settled,
+  undone,
+  type Choice,
+  type History,
+  type View,
+} from "./state";
 import { makers } from "./views/all";
 import { Weights } from "./weights";
 
@@ -24,10 +36,15 @@ class Viewer implements App {
     this.weights = new Weights(opened);
     this.first = firstChoice(this.page);
     this.history = begin(settled(choiceOf(location.hash, this.first), this.page));
-    this.shell = new Shell(this, { undo: () => this.go(undone(this.history)), redo: () => this.go(redone(this.history)) });
+    this.shell = new Shell(this, {
+      undo: () => this.go(undone(this.history)),
+      redo: () => this.go(redone(this.history)),
+    });
     root.replaceChildren(this.shell.element);
     this.render();
-    addEventListener("hashchange", () => this.go(chosen(this.history, settled(choiceOf(location.hash, this.first), this.page))));
+    addEventListener("hashchange", () =>
+      this.go(chosen(this.history, settled(choiceOf(location.hash, this.first), this.page))),
+    );
     addEventListener("keydown", (event) => this.key(event));
     dark.addEventListener("change", () => this.redraw());
     addEventListener("beforeprint", () => this.redraw());
@@ -43,7 +60,11 @@ class Viewer implements App {
   }
 
   choose(change: Partial<Choice>, merge = ""): void {
-    const next = chosen(this.history, settled({ ...this.history.now, ...change }, this.page), merge !== "" && merge === this.merging);
+    const next = chosen(
+      this.history,
+      settled({ ...this.history.now, ...change }, this.page),
+      merge !== "" && merge === this.merging,
+    );
     if (next === this.history) return;
     this.go(next);
     this.merging = merge;
@@ -95,12 +116,16 @@ async function start(): Promise<void> {
   const root = document.getElementById("app") as HTMLElement;
   const data = document.getElementById("data");
   try {
-    if (typeof DecompressionStream === "undefined") throw new BadPage("This browser is too old for this page: it has no DecompressionStream.");
+    if (typeof DecompressionStream === "undefined")
+      throw new BadPage("This browser is too old for this page: it has no DecompressionStream.");
     const opened = await openPage(data?.textContent ?? "");
     data?.remove();
     new Viewer(opened, root);
   } catch (error) {
-    const why = error instanceof BadPage ? error.message : `Something went wrong: ${error instanceof Error ? error.message : String(error)}`;
+    const why =
+      error instanceof BadPage
+        ? error.message
+        : `Something went wrong: ${error instanceof Error ? error.message : String(error)}`;
     root.replaceChildren(h("p", { class: "bad", role: "alert" }, `This page cannot be shown. ${why}`));
     if (!(error instanceof BadPage)) console.error(error);
   }

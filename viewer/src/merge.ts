@@ -25,7 +25,9 @@ export function groupOf(groups: Group[], token: number): number {
   return groups.findIndex((group) => group.first <= token && token <= group.last);
 }
 
-/** Keys that draw weight without being words: special tokens, and the first token where queries see only what is before. */
+/**
+ * Keys that draw weight without being words: special tokens, and the first token where queries see only what is before.
+ */
 export function sinksOf(keys: Tokens, causal: boolean): boolean[] {
   return keys.tokens.map((token, j) => token.special || (causal && j === 0));
 }
@@ -42,8 +44,8 @@ export interface Map2 {
 }
 
 /**
- * The map of groups: of the keys of a group the sum, of its queries the mean (Clark et al. 2019), so that rows still add up to 1.
- * Hidden keys count 0 and the others are not scaled up.
+ * The map of groups: of the keys of a group the sum, of its queries the mean (Clark et al. 2019), so that rows still
+ * add up to 1. Hidden keys count 0 and the others are not scaled up.
  */
 export function mapOf(weights: HeadWeights, queries: Group[], keys: Group[], toggles: Toggles): Map2 {
   const values = new Float32Array(queries.length * keys.length);

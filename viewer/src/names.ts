@@ -29,25 +29,33 @@ export function placeInWords(of: Attention, head: number): string {
   return `${places[of.kind]} ${of.layer}, head ${head}`;
 }
 
-export const bandNames = { encoder: "Encoder self-attention", decoder: "Decoder self-attention", cross: "Cross-attention" };
+export const bandNames = {
+  encoder: "Encoder self-attention",
+  decoder: "Decoder self-attention",
+  cross: "Cross-attention",
+};
 
 export function headNames(run: Run): string[] {
   return run.attentions.flatMap((of) => Array.from({ length: of.heads }, (_, head) => `${of.name}.${head}`));
 }
 
-export const percent = (share: number): string => `${share !== 0 && Math.abs(share) < 0.095 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`.replace("-", "−");
+export const percent = (share: number): string =>
+  `${share !== 0 && Math.abs(share) < 0.095 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`.replace("-", "−");
 
 /** A number in about three figures, with a minus sign. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return value === -Infinity ? "−∞" : value === Infinity ? "∞" : "–";
   const size = Math.abs(value);
-  const text = size !== 0 && (size < 0.001 || size >= 1e5) ? value.toExponential(1) : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+  const text =
+    size !== 0 && (size < 0.001 || size >= 1e5)
+      ? value.toExponential(1)
+      : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
   return text.replaceAll("-", "−");
 }
 
 const directions = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u;
 
-/** Text whose control characters can be seen: NUL as ␀, marks of direction as their number. Joiners within emoji stay. */
+/** Text whose control characters can be seen: NUL as ␀, marks of direction as their number. Joiners in emoji stay. */
 export function visible(text: string): string {
   let to = "";
   const all = [...text];
@@ -55,7 +63,15 @@ export function visible(text: string): string {
     const code = c.codePointAt(0) as number;
     if (code < 32) to += c === "\n" ? "⏎" : c === "\t" ? "⇥" : String.fromCodePoint(0x2400 + code);
     else if (code === 127) to += "␡";
-    else if ((code > 127 && code < 160) || directions.test(c) || code === 0xfeff || code === 0x200b || code === 0x2028 || code === 0x2029) to += hex(code);
+    else if (
+      (code > 127 && code < 160) ||
+      directions.test(c) ||
+      code === 0xfeff ||
+      code === 0x200b ||
+      code === 0x2028 ||
+      code === 0x2029
+    )
+      to += hex(code);
     else if ((code === 0x200d || code === 0x200c) && (i === 0 || i === all.length - 1)) to += hex(code);
     else if (code >= 0xd800 && code < 0xe000) to += hex(code);
     else to += c;

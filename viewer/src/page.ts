@@ -1,4 +1,5 @@
-// The data of a page, as `multihead view` writes it (docs/file-formats.md, "The data of a page"; in C++ multihead/heads/page/).
+// The data of a page, as `multihead view` writes it (docs/file-formats.md, "The data of a page"; in C++
+// multihead/heads/page/).
 //
 // The element <script id="data" type="text/plain"> holds base64 of deflated bytes (zlib):
 //
@@ -8,6 +9,9 @@
 //   the numbers       little-endian; a Block says where
 //
 // decode.ts reads it and checks every field, so that a page of another schema says so in one line.
+
+import type { Attributed, NoAttribution } from "./attributed";
+import type { Evidence } from "./reports";
 
 export const SCHEMA = 1;
 
@@ -79,8 +83,8 @@ export interface Text {
   predicted: Tokens | null;
   /** By attention, in the order of Run.attentions. */
   maps: Maps[];
-  /** What `multihead heads attribution --json` prints, or {why} where there is none; null: it was left out. */
-  attribution: Json;
+  /** Null: it was left out. */
+  attribution: Attributed | NoAttribution | null;
 }
 
 export interface Tokens {
@@ -125,24 +129,6 @@ export interface Products {
   /** How many keys to the left a query sees at most, itself too; 0: all. */
   window: number;
 }
-
-/** What the verbs of `multihead heads` print as JSON, on the corpus or else on the texts of the page; docs/file-formats.md. */
-export interface Evidence {
-  /** "the texts of this page", or the corpus by name with its count of sentences. */
-  of: string;
-  stats: Json;
-  similar: Json | null;
-  relations: Json | null;
-  alignment: Json | null;
-  where: Json | null;
-  circuits: Json | null;
-  /** By gradients of gates, on what `of` says. */
-  importance: Json | null;
-  /** Without each head, on the texts of this page. */
-  ablation: Json | null;
-}
-
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** One attention on the first text, step by step: what `multihead trace` prints. */
 export interface Walk {

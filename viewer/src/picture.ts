@@ -21,12 +21,24 @@ interface Frame {
 function box(element: Element, style: CSSStyleDeclaration, frame: Frame): void {
   const rect = element.getBoundingClientRect();
   const border = Number.parseFloat(style.borderTopWidth) || 0;
-  const edge = border > 0 && style.borderTopStyle !== "none" && !clear(style.borderTopColor) && Number.parseFloat(style.borderLeftWidth) > 0;
+  const edge =
+    border > 0 &&
+    style.borderTopStyle !== "none" &&
+    !clear(style.borderTopColor) &&
+    Number.parseFloat(style.borderLeftWidth) > 0;
   if ((clear(style.backgroundColor) && !edge) || rect.width === 0) return;
-  frame.to.append(make("rect", {
-    x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, rx: Math.min(rect.height / 2, Number.parseFloat(style.borderTopLeftRadius) || 0),
-    fill: clear(style.backgroundColor) ? "none" : style.backgroundColor, stroke: edge ? style.borderTopColor : "none", "stroke-width": edge ? border : 0,
-  }));
+  frame.to.append(
+    make("rect", {
+      x: rect.left - frame.left,
+      y: rect.top - frame.top,
+      width: rect.width,
+      height: rect.height,
+      rx: Math.min(rect.height / 2, Number.parseFloat(style.borderTopLeftRadius) || 0),
+      fill: clear(style.backgroundColor) ? "none" : style.backgroundColor,
+      stroke: edge ? style.borderTopColor : "none",
+      "stroke-width": edge ? border : 0,
+    }),
+  );
 }
 
 /** Each line of a text node as a text of its own. */
@@ -44,8 +56,13 @@ function texts(node: Text, style: CSSStyleDeclaration, frame: Frame): void {
     if (rect.width === 0) return;
     const size = Number.parseFloat(style.fontSize);
     const text = make("text", {
-      x: rect.left - frame.left, y: rect.top - frame.top + rect.height / 2 + size * 0.35, "font-size": size, "font-family": style.fontFamily.replaceAll('"', "'"),
-      "font-weight": style.fontWeight, "font-style": style.fontStyle, fill: style.color,
+      x: rect.left - frame.left,
+      y: rect.top - frame.top + rect.height / 2 + size * 0.35,
+      "font-size": size,
+      "font-family": style.fontFamily.replaceAll('"', "'"),
+      "font-weight": style.fontWeight,
+      "font-style": style.fontStyle,
+      fill: style.color,
     });
     text.textContent = part.trim();
     frame.to.append(text);
@@ -72,11 +89,18 @@ function curves(svg: SVGSVGElement, frame: Frame): void {
   const before = [...svg.querySelectorAll<SVGElement>("*")];
   [...copy.querySelectorAll<SVGElement>("*")].forEach((element, i) => {
     const style = getComputedStyle(before[i] as SVGElement);
-    for (const name of ["fill", "stroke", "stroke-width", "font-size", "font-family", "opacity"]) element.setAttribute(name, style.getPropertyValue(name).replaceAll('"', "'"));
+    for (const name of ["fill", "stroke", "stroke-width", "font-size", "font-family", "opacity"])
+      element.setAttribute(name, style.getPropertyValue(name).replaceAll('"', "'"));
     element.removeAttribute("class");
     element.removeAttribute("style");
   });
-  const group = make("svg", { x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, overflow: "visible" });
+  const group = make("svg", {
+    x: rect.left - frame.left,
+    y: rect.top - frame.top,
+    width: rect.width,
+    height: rect.height,
+    overflow: "visible",
+  });
   const view = svg.getAttribute("viewBox");
   if (view) group.setAttribute("viewBox", view);
   group.append(...copy.childNodes);
@@ -86,17 +110,38 @@ function curves(svg: SVGSVGElement, frame: Frame): void {
 function walk(element: Element, frame: Frame): void {
   const style = getComputedStyle(element);
   if (style.display === "none" || style.visibility === "hidden") return;
-  if (element instanceof SVGSVGElement) return curves(element, frame);
+  if (element instanceof SVGSVGElement) {
+    curves(element, frame);
+    return;
+  }
   const opacity = Number(style.opacity);
   const inner = opacity < 1 ? { ...frame, to: frame.to.appendChild(make("g", { opacity })) } : frame;
   box(element, style, inner);
   if (element instanceof HTMLCanvasElement) {
     const rect = element.getBoundingClientRect();
-    const image = make("image", { x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, preserveAspectRatio: "none", href: element.toDataURL("image/png") });
+    const image = make("image", {
+      x: rect.left - frame.left,
+      y: rect.top - frame.top,
+      width: rect.width,
+      height: rect.height,
+      preserveAspectRatio: "none",
+      href: element.toDataURL("image/png"),
+    });
     if (style.imageRendering === "pixelated") image.setAttribute("image-rendering", "pixelated");
     inner.to.append(image);
     if (element.closest('[aria-pressed="true"]')) {
-      inner.to.append(make("rect", { x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, rx: 4, fill: "none", stroke: style.color, "stroke-width": 2.5 }));
+      inner.to.append(
+        make("rect", {
+          x: rect.left - frame.left,
+          y: rect.top - frame.top,
+          width: rect.width,
+          height: rect.height,
+          rx: 4,
+          fill: "none",
+          stroke: style.color,
+          "stroke-width": 2.5,
+        }),
+      );
     }
     return;
   }
@@ -116,7 +161,14 @@ export function svgOf(element: HTMLElement, title: string): string {
   const body = getComputedStyle(document.body);
   const svg = make("svg", { xmlns: space, width, height, viewBox: `0 0 ${width} ${height}` });
   svg.append(make("rect", { width, height, fill: clear(body.backgroundColor) ? "white" : body.backgroundColor }));
-  const text = make("text", { x: 24, y: 34, "font-size": 20, "font-weight": 600, "font-family": body.fontFamily.replaceAll('"', "'"), fill: body.color });
+  const text = make("text", {
+    x: 24,
+    y: 34,
+    "font-size": 20,
+    "font-weight": 600,
+    "font-family": body.fontFamily.replaceAll('"', "'"),
+    fill: body.color,
+  });
   text.textContent = title;
   svg.append(text);
   const to = svg.appendChild(make("g", {}));
@@ -135,7 +187,9 @@ export async function pngOf(element: HTMLElement, title: string): Promise<Blob> 
   canvas.width = Math.round(image.width * scale);
   canvas.height = Math.round(image.height * scale);
   canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"));
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"),
+  );
 }
 
 export function save(what: string | Blob, type: string, name: string): void {

@@ -12,13 +12,27 @@ export interface Doing {
   redo(): void;
 }
 
-const titles: { [view in View]: string } = { text: "Text", table: "Table", head: "Head", attribution: "Attribution", walk: "Walk", compare: "Compare", time: "Time" };
+const titles: { [view in View]: string } = {
+  text: "Text",
+  table: "Table",
+  head: "Head",
+  attribution: "Attribution",
+  walk: "Walk",
+  compare: "Compare",
+  time: "Time",
+};
 
 const sentences: { [view in View]: string } = {
-  text: "Arcs go from the word in focus to what this head reads there; the thicker, the more weight. Choose another word, or another head.",
+  text:
+    "Arcs go from the word in focus to what this head reads there; the thicker, the more weight. " +
+    "Choose another word, or another head.",
   table: "The figures of all heads; choose a column's name to sort by it, and a row to see its head.",
-  head: "One head in full: what each word reads, the scores that its weights come from, and what is known of the head elsewhere.",
-  attribution: "Which words count for what the model says here, by each method; blue speaks for it, red against, and methods need not agree.",
+  head:
+    "One head in full: what each word reads, the scores that its weights come from, " +
+    "and what is known of the head elsewhere.",
+  attribution:
+    "Which words count for what the model says here, by each method; blue speaks for it, red against, " +
+    "and methods need not agree.",
   walk: "One attention in real numbers, step by step; choose a cell to see the sum that it comes from.",
   compare: "The same head in two models, and the difference; heads whose weights change most come first.",
   time: "The heads through training; move the slider, and the grid follows.",
@@ -30,24 +44,59 @@ export class Shell {
   private readonly title = h("h1", {});
   private readonly sentence = h("p", { class: "sentence" });
   private readonly place = h("div", { class: "place" });
-  private readonly runs = h("select", { "aria-label": "Model", change: () => this.app.choose({ run: Number(this.runs.value) }) });
-  private readonly texts = h("select", { "aria-label": "Text", change: () => this.app.choose({ text: Number(this.texts.value), key: null }) });
+  private readonly runs = h("select", {
+    "aria-label": "Model",
+    change: () => this.app.choose({ run: Number(this.runs.value) }),
+  });
+  private readonly texts = h("select", {
+    "aria-label": "Text",
+    change: () => this.app.choose({ text: Number(this.texts.value), key: null }),
+  });
   private readonly undo = this.button("undo", "Undo", () => this.doing.undo());
   private readonly redo = this.button("redo", "Redo", () => this.doing.redo());
   private readonly foot = h("footer", {});
   private textsOf = -1;
 
-  constructor(private readonly app: App, private readonly doing: Doing) {
+  constructor(
+    private readonly app: App,
+    private readonly doing: Doing,
+  ) {
     const { page } = app;
     for (const view of viewsOf(page)) {
-      this.nav.append(h("button", { type: "button", "data-view": view, click: () => app.choose({ view }) }, titles[view]));
+      this.nav.append(
+        h("button", { type: "button", "data-view": view, click: () => app.choose({ view }) }, titles[view]),
+      );
     }
     this.runs.append(...page.runs.map((run, i) => h("option", { value: i }, visible(run.name))));
-    const choosers = h("div", { class: "choosers" }, page.runs.length > 1 && h("label", {}, page.mode === "time" ? "Checkpoint " : "Model ", this.runs), h("label", {}, "Text ", this.texts));
-    const does = h("div", { class: "does" }, this.undo, this.redo,
-      this.button("svg", "SVG", () => save(svgOf(this.place, this.title.textContent ?? ""), "image/svg+xml", `${this.fileName()}.svg`)),
-      this.button("png", "PNG", () => void pngOf(this.place, this.title.textContent ?? "").then((blob) => save(blob, "image/png", `${this.fileName()}.png`))));
-    this.element.append(h("header", {}, this.nav, does), h("div", { class: "title" }, this.title, this.sentence, choosers), this.place, this.foot);
+    const choosers = h(
+      "div",
+      { class: "choosers" },
+      page.runs.length > 1 && h("label", {}, page.mode === "time" ? "Checkpoint " : "Model ", this.runs),
+      h("label", {}, "Text ", this.texts),
+    );
+    const does = h(
+      "div",
+      { class: "does" },
+      this.undo,
+      this.redo,
+      this.button("svg", "SVG", () =>
+        save(svgOf(this.place, this.title.textContent ?? ""), "image/svg+xml", `${this.fileName()}.svg`),
+      ),
+      this.button(
+        "png",
+        "PNG",
+        () =>
+          void pngOf(this.place, this.title.textContent ?? "").then((blob) =>
+            save(blob, "image/png", `${this.fileName()}.png`),
+          ),
+      ),
+    );
+    this.element.append(
+      h("header", {}, this.nav, does),
+      h("div", { class: "title" }, this.title, this.sentence, choosers),
+      this.place,
+      this.foot,
+    );
   }
 
   private button(name: string, label: string, click: () => void): HTMLButtonElement {
@@ -65,14 +114,17 @@ export class Shell {
     this.title.replaceChildren(words ? `${place}: ` : place, h("bdi", {}, visible(words)));
     document.title = `${this.title.textContent} · multihead`;
     this.sentence.textContent = sentences[now.view];
-    for (const button of this.nav.querySelectorAll("button")) set(button, "aria-current", button.dataset.view === now.view ? "page" : "false");
+    for (const button of this.nav.querySelectorAll("button"))
+      set(button, "aria-current", button.dataset.view === now.view ? "page" : "false");
     this.undo.disabled = past === 0;
     this.redo.disabled = future === 0;
     this.runs.value = String(now.run);
     const run = page.runs[now.run] as Run;
     if (this.textsOf !== now.run) {
       this.textsOf = now.run;
-      this.texts.replaceChildren(...run.texts.map((text, i) => h("option", { value: i }, cut(visible(text.source.text)))));
+      this.texts.replaceChildren(
+        ...run.texts.map((text, i) => h("option", { value: i }, cut(visible(text.source.text)))),
+      );
       this.foot.replaceChildren(...footOf(page, run));
     }
     this.texts.value = String(now.text);
@@ -96,9 +148,29 @@ function commandOf(command: string): HTMLElement {
 function footOf(page: Page, run: Run): HTMLElement[] {
   const products = run.texts.some((text) => text.maps.some((maps) => maps.roots === null));
   return [
-    h("p", {}, "Attention is not yet an explanation: weights say where a head reads, and neither what it does with what it reads nor whether the model needs it."),
-    h("p", {}, "Figures rest on ", h("bdi", {}, visible(run.evidence.of)), ". Weights are drawn with an error below 0.004",
-      products ? " (made here of queries and keys kept in 16 bits)." : " (their roots are kept in 8 bits)."),
-    h("div", { class: "made" }, "Made by ", commandOf(page.made.command), ` · ${visible(page.made.version)} · `, h("bdi", {}, visible(run.name)), " · SHA-256 ", h("code", { title: run.hash }, run.hash.slice(0, 16))),
+    h(
+      "p",
+      {},
+      "Attention is not yet an explanation: weights say where a head reads, and neither what it does with what it " +
+        "reads nor whether the model needs it.",
+    ),
+    h(
+      "p",
+      {},
+      "Figures rest on ",
+      h("bdi", {}, visible(run.evidence.of)),
+      ". Weights are drawn with an error below 0.004",
+      products ? " (made here of queries and keys kept in 16 bits)." : " (their roots are kept in 8 bits).",
+    ),
+    h(
+      "div",
+      { class: "made" },
+      "Made by ",
+      commandOf(page.made.command),
+      ` · ${visible(page.made.version)} · `,
+      h("bdi", {}, visible(run.name)),
+      " · SHA-256 ",
+      h("code", { title: run.hash }, run.hash.slice(0, 16)),
+    ),
   ];
 }

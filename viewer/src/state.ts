@@ -31,8 +31,20 @@ export interface Choice {
 export function firstChoice(page: Page): Choice {
   const { run, text, head, query } = page.opens;
   const start: Choice = {
-    view: "text", run, other: page.mode === "time" ? page.runs.length - 1 : 1, text, head, query, key: null,
-    hide: false, words: false, lengths: false, by: "", name: "", step: 0, cell: "",
+    view: "text",
+    run,
+    other: page.mode === "time" ? page.runs.length - 1 : 1,
+    text,
+    head,
+    query,
+    key: null,
+    hide: false,
+    words: false,
+    lengths: false,
+    by: "",
+    name: "",
+    step: 0,
+    cell: "",
   };
   return settled(start, page);
 }
@@ -64,7 +76,11 @@ export function settled(choice: Choice, page: Page): Choice {
   const of = page.runs[run] as Run;
   const text = within(choice.text, of.texts.length);
   const first = of.attentions[0] as Run["attentions"][number];
-  const head = findHead(of, choice.head) ? choice.head : findHead(of, page.opens.head) ? page.opens.head : `${first.name}.0`;
+  const head = findHead(of, choice.head)
+    ? choice.head
+    : findHead(of, page.opens.head)
+      ? page.opens.head
+      : `${first.name}.0`;
   const { queries, keys } = sizes(of, of.texts[text] as Text, head);
   const query = within(choice.query, queries);
   const key = choice.key === null || choice.key >= keys || choice.key < 0 ? null : choice.key;

@@ -37,7 +37,10 @@ export class Weights {
   private kept = new Map<string, HeadWeights>();
   private cells = 0;
 
-  constructor(readonly opened: Opened, private readonly room = 24e6) {}
+  constructor(
+    readonly opened: Opened,
+    private readonly room = 24e6,
+  ) {}
 
   run(place: Place): Run {
     return this.opened.page.runs[place.run] as Run;
@@ -62,7 +65,10 @@ export class Weights {
   valueLengths(place: Place): Float32Array | null {
     const maps = this.maps(place);
     if (!maps.value_lengths) return null;
-    return floatsAt(this.opened.numbers, maps.value_lengths).subarray(place.head * maps.keys, (place.head + 1) * maps.keys);
+    return floatsAt(this.opened.numbers, maps.value_lengths).subarray(
+      place.head * maps.keys,
+      (place.head + 1) * maps.keys,
+    );
   }
 
   of(place: Place): HeadWeights {
@@ -160,17 +166,38 @@ export class Weights {
   }
 }
 
-/** row[j] += scale q·k_j, of keys as [d_key, keys]: four numbers of the query in one pass over the row, which takes most of the time. */
-function addProducts(row: Float32Array, q: Float32Array, k: Float32Array, keys: number, scale: number, first: number, last: number): void {
+/**
+ * row[j] += scale q·k_j, of keys as [d_key, keys]: four numbers of the query in one pass over the row, which takes most
+ * of the time.
+ */
+function addProducts(
+  row: Float32Array,
+  q: Float32Array,
+  k: Float32Array,
+  keys: number,
+  scale: number,
+  first: number,
+  last: number,
+): void {
   let d = 0;
   for (; d + 4 <= q.length; d += 4) {
-    const [a, b, c, e] = [(q[d] as number) * scale, (q[d + 1] as number) * scale, (q[d + 2] as number) * scale, (q[d + 3] as number) * scale];
+    const [a, b, c, e] = [
+      (q[d] as number) * scale,
+      (q[d + 1] as number) * scale,
+      (q[d + 2] as number) * scale,
+      (q[d + 3] as number) * scale,
+    ];
     const ka = k.subarray(d * keys, (d + 1) * keys);
     const kb = k.subarray((d + 1) * keys, (d + 2) * keys);
     const kc = k.subarray((d + 2) * keys, (d + 3) * keys);
     const ke = k.subarray((d + 3) * keys, (d + 4) * keys);
     for (let j = first; j <= last; j++) {
-      row[j] = (row[j] as number) + a * (ka[j] as number) + b * (kb[j] as number) + c * (kc[j] as number) + e * (ke[j] as number);
+      row[j] =
+        (row[j] as number) +
+        a * (ka[j] as number) +
+        b * (kb[j] as number) +
+        c * (kc[j] as number) +
+        e * (ke[j] as number);
     }
   }
   for (; d < q.length; d++) {

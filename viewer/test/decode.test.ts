@@ -1,8 +1,9 @@
 import { deflateSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { openPage, valueOfHalf } from "../src/decode";
+import type { Run } from "../src/page";
 import { Weights } from "../src/weights";
-import { causal, encoder, hostile, pages } from "./pages";
+import { belowZero, causal, encoder, hostile, pages } from "./pages";
 import { half, Numbers, packed } from "./synthetic";
 
 describe("openPage", () => {
@@ -11,7 +12,11 @@ describe("openPage", () => {
     expect((await openPage(made.data)).page).toEqual(made.page);
   });
 
-  const bad = async (data: string) => openPage(data).then(() => "opened", (error: Error) => error.message);
+  const bad = async (data: string) =>
+    openPage(data).then(
+      () => "opened",
+      (error: Error) => error.message,
+    );
 
   it("says in a line what is wrong", async () => {
     const { page } = encoder();
@@ -27,6 +32,16 @@ describe("openPage", () => {
     expect(await bad(packed({ ...page, runs: [] }, numbers))).toMatch(/no model/);
     expect(await bad(packed(page, numbers))).toMatch(/ends behind the 0 bytes/);
     expect(await bad(packed([], numbers))).toMatch(/not an object/);
+    const { page: whole } = belowZero();
+    const room = new Numbers();
+    room.add(new Uint8Array(100_000));
+    const run = structuredClone(whole.runs[0]) as Run;
+    const without = (evidence: object) => ({
+      ...whole,
+      runs: [{ ...run, evidence: { ...run.evidence, ...evidence } }],
+    });
+    expect(await bad(packed(without({ stats: {} }), room))).toBe("runs[0].evidence.stats.heads is missing.");
+    expect(await bad(packed(without({ similar: 1 }), room))).toBe("runs[0].evidence.similar is not an object.");
   });
 
   it("keeps hostile labels as they are", async () => {

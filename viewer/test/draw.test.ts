@@ -17,8 +17,12 @@ describe("colours", () => {
   it("fall in brightness all the way in the light and rise in the dark, for every hue", () => {
     for (const head of [0, 1, 2, 3, 4, 5]) {
       for (let i = 1; i <= 16; i++) {
-        expect(brightness(ramp(i / 16, hueOf(head), "light"))).toBeLessThan(brightness(ramp((i - 1) / 16, hueOf(head), "light")));
-        expect(brightness(ramp(i / 16, hueOf(head), "dark"))).toBeGreaterThan(brightness(ramp((i - 1) / 16, hueOf(head), "dark")));
+        expect(brightness(ramp(i / 16, hueOf(head), "light"))).toBeLessThan(
+          brightness(ramp((i - 1) / 16, hueOf(head), "light")),
+        );
+        expect(brightness(ramp(i / 16, hueOf(head), "dark"))).toBeGreaterThan(
+          brightness(ramp((i - 1) / 16, hueOf(head), "dark")),
+        );
       }
     }
   });
@@ -44,7 +48,15 @@ describe("arcs", () => {
     const arcs = arcsOf(box(0), [box(0), box(40), box(80)], [0, 0.9, 0.1], 1, 100);
     expect(arcs.map((arc) => arc.to)).toEqual([2, 1]);
     expect(arcs[1]?.width).toBeGreaterThan(arcs[0]?.width as number);
-    expect(arcsOf(box(0), Array.from({ length: 9000 }, (_, i) => box(i)), new Float32Array(9000).fill(0.5), 1, 100)).toHaveLength(160);
+    expect(
+      arcsOf(
+        box(0),
+        Array.from({ length: 9000 }, (_, i) => box(i)),
+        new Float32Array(9000).fill(0.5),
+        1,
+        100,
+      ),
+    ).toHaveLength(160);
   });
 
   it("go over a line, to other lines and to themselves", () => {
@@ -68,6 +80,8 @@ describe("thumbnails", () => {
   it("show roots of weights and signs of differences", () => {
     expect([...rootsOf(Float32Array.of(0, 0.25, 1, 2))]).toEqual([0, 128, 255, 255]);
     expect([...signed(Float32Array.of(0, 1, -1, 0.25))]).toEqual([128, 255, 1, 192]);
-    expect([...pixels(Uint8Array.of(1, 0), Uint32Array.of(0xff000000, 0xff0000ff))]).toEqual([255, 0, 0, 255, 0, 0, 0, 255]);
+    expect([...pixels(Uint8Array.of(1, 0), Uint32Array.of(0xff000000, 0xff0000ff))]).toEqual([
+      255, 0, 0, 255, 0, 0, 0, 255,
+    ]);
   });
 });

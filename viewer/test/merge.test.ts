@@ -4,13 +4,22 @@ import { pooledChange } from "../src/draw/thumbnail";
 import { tokensOf } from "./synthetic";
 
 const tokens = tokensOf("[CLS] un|happ|y cat", ["[CLS]"]);
-const weights = { queries: 5, keys: 5, signed: false, a: Float32Array.from({ length: 25 }, (_, i) => [0.4, 0.1, 0.1, 0.1, 0.3][i % 5] as number) };
+const weights = {
+  queries: 5,
+  keys: 5,
+  signed: false,
+  a: Float32Array.from({ length: 25 }, (_, i) => [0.4, 0.1, 0.1, 0.1, 0.3][i % 5] as number),
+};
 
 describe("merging", () => {
   it("puts the pieces of words together", () => {
     expect(groupsOf(tokens, false)).toHaveLength(5);
     const groups = groupsOf(tokens, true);
-    expect(groups).toEqual([{ first: 0, last: 0 }, { first: 1, last: 3 }, { first: 4, last: 4 }]);
+    expect(groups).toEqual([
+      { first: 0, last: 0 },
+      { first: 1, last: 3 },
+      { first: 4, last: 4 },
+    ]);
     expect(groupOf(groups, 2)).toBe(1);
     const map = mapOf(weights, groups, groups, { hidden: null, lengths: null });
     expect([map.rows, map.columns]).toEqual([3, 3]);

@@ -1,6 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { placeInWords, shown, splitHead, visible } from "../src/names";
-import { begin, choiceOf, chosen, firstChoice, fragmentOf, redone, settled, undone, viewsOf, type Choice } from "../src/state";
+import {
+  begin,
+  choiceOf,
+  chosen,
+  firstChoice,
+  fragmentOf,
+  redone,
+  settled,
+  undone,
+  viewsOf,
+  type Choice,
+} from "../src/state";
 import { encoder, several, translator } from "./pages";
 
 const { page } = encoder();
@@ -12,15 +23,38 @@ describe("the choice", () => {
   });
 
   it("goes into the fragment and comes back", () => {
-    const choice: Choice = { ...first, view: "head", head: "encoder.2.self_attention.3", query: 4, key: 0, words: true, by: "distance", name: "a&b=c #", step: 3, cell: "q_0:1:2" };
+    const choice: Choice = {
+      ...first,
+      view: "head",
+      head: "encoder.2.self_attention.3",
+      query: 4,
+      key: 0,
+      words: true,
+      by: "distance",
+      name: "a&b=c #",
+      step: 3,
+      cell: "q_0:1:2",
+    };
     expect(fragmentOf(choice)).toContain("#view=head&head=encoder.2.self_attention.3&query=4&key=0");
     expect(choiceOf(fragmentOf(choice), first)).toEqual(choice);
     expect(choiceOf("", first)).toEqual(first);
   });
 
   it("is put right where a fragment is wrong", () => {
-    const wrong = choiceOf("#view=nonsense&head=encoder.9.x.1&query=999&key=-3&run=77&text=1e9&words=maybe&hide=1", first);
-    expect(settled(wrong, page)).toMatchObject({ view: "text", head: first.head, query: 11, key: null, run: 0, text: 0, words: false, hide: true });
+    const wrong = choiceOf(
+      "#view=nonsense&head=encoder.9.x.1&query=999&key=-3&run=77&text=1e9&words=maybe&hide=1",
+      first,
+    );
+    expect(settled(wrong, page)).toMatchObject({
+      view: "text",
+      head: first.head,
+      query: 11,
+      key: null,
+      run: 0,
+      text: 0,
+      words: false,
+      hide: true,
+    });
     expect(settled({ ...first, view: "compare" }, page).view).toBe("text");
   });
 

@@ -1,7 +1,8 @@
-// Pages made up for tests: weights with patterns that a reader of a screenshot recognises, and evidence in the tool's form.
+// Pages made up for tests: weights with patterns that a reader of a screenshot recognises, and evidence.
 import { readFileSync } from "node:fs";
 import { deflateSync } from "node:zlib";
-import type { Attention, Block, Json, Maps, Page, Run, Text, Token, Tokens, Walk, WalkStep } from "../src/page";
+import type { Attention, Block, Maps, Page, Run, Text, Token, Tokens, Walk, WalkStep } from "../src/page";
+import type { HeadStats, Stats } from "../src/reports";
 
 /** Numbers in [0, 1), the same for the same seed. */
 export function random(seed: number): () => number {
@@ -93,7 +94,9 @@ export function rootsOf(attention: Attention, queries: number, keys: number, shi
   for (let h = 0; h < attention.heads; h++) {
     const pattern = patterns[(h + attention.layer * 2 + shift) % patterns.length] as Pattern;
     for (let i = 0; i < queries; i++) {
-      const row = Array.from({ length: keys }, (_, j) => (attention.causal && j > i ? 0 : pattern(i, j, queries, keys)));
+      const row = Array.from({ length: keys }, (_, j) =>
+        attention.causal && j > i ? 0 : pattern(i, j, queries, keys),
+      );
       const sum = row.reduce((a, b) => a + b, 0) || 1;
       row.forEach((w, j) => (all[(h * queries + i) * keys + j] = Math.round(255 * Math.sqrt(w / sum))));
     }
@@ -101,42 +104,80 @@ export function rootsOf(attention: Attention, queries: number, keys: number, shi
   return all;
 }
 
-export function mapsOf(numbers: Numbers, of: Attention, queries: number, keys: number, how: "roots" | "products" | "both" | "halves", shift = 0): Maps {
+export function mapsOf(
+  numbers: Numbers,
+  of: Attention,
+  queries: number,
+  keys: number,
+  how: "roots" | "products" | "both" | "halves",
+  shift = 0,
+): Maps {
   const next = random(queries + of.layer);
-  const normals = (count: number) => Uint16Array.from({ length: count }, () => half(4 * (next() + next() + next() - 1.5)));
+  const normals = (count: number) =>
+    Uint16Array.from({ length: count }, () => half(4 * (next() + next() + next() - 1.5)));
   const products = () => ({
     q: numbers.add(normals(of.heads * queries * of.d_key)),
     k: numbers.add(normals(of.key_heads * keys * of.d_key)),
     scale: 1 / Math.sqrt(of.d_key),
-    bias: of.kind === "encoder" ? numbers.add(Float32Array.from({ length: of.heads * (queries + keys - 1) }, () => next() - 0.5)) : null,
+    bias:
+      of.kind === "encoder"
+        ? numbers.add(Float32Array.from({ length: of.heads * (queries + keys - 1) }, () => next() - 0.5))
+        : null,
     window: 0,
   });
   return {
     queries,
     keys,
-    halves: how !== "halves" ? null : numbers.add(Uint16Array.from({ length: of.heads * queries * keys }, () => half(Math.fround(next() - 0.3)))),
+    halves:
+      how !== "halves"
+        ? null
+        : numbers.add(Uint16Array.from({ length: of.heads * queries * keys }, () => half(Math.fround(next() - 0.3)))),
     roots: how === "products" || how === "halves" ? null : numbers.add(rootsOf(of, queries, keys, shift)),
     products: how === "roots" || how === "halves" ? null : products(),
-    value_lengths: numbers.add(Float32Array.from({ length: of.heads * keys }, (_, j) => (j % keys === 0 ? 0.1 : 0.5 + next()))),
+    value_lengths: numbers.add(
+      Float32Array.from({ length: of.heads * keys }, (_, j) => (j % keys === 0 ? 0.1 : 0.5 + next())),
+    ),
   };
 }
 
-export function attentionsOf(kind: Attention["kind"], layers: number, heads: number, keyHeads = heads, causal = false): Attention[] {
+export function attentionsOf(
+  kind: Attention["kind"],
+  layers: number,
+  heads: number,
+  keyHeads = heads,
+  causal = false,
+): Attention[] {
   const middle = kind === "cross" ? "cross_attention" : "self_attention";
   const stack = kind === "encoder" ? "encoder" : "decoder";
   return Array.from({ length: layers }, (_, layer) => ({
-    name: `${stack}.${layer}.${middle}`, kind, layer, heads, key_heads: keyHeads, d_key: 16, causal,
+    name: `${stack}.${layer}.${middle}`,
+    kind,
+    layer,
+    heads,
+    key_heads: keyHeads,
+    d_key: 16,
+    causal,
   }));
 }
 
-export function textOf(numbers: Numbers, attentions: Attention[], source: Tokens, target: Tokens | null, how: "roots" | "products" | "both" | "halves" = "both", shift = 0): Text {
+export function textOf(
+  numbers: Numbers,
+  attentions: Attention[],
+  source: Tokens,
+  target: Tokens | null,
+  how: "roots" | "products" | "both" | "halves" = "both",
+  shift = 0,
+): Text {
   const s = source.tokens.length;
   const t = target?.tokens.length ?? 0;
   const maps = attentions.map((of) => {
     const decoder = of.kind === "cross" || (of.kind === "decoder" && target !== null);
     return mapsOf(numbers, of, decoder ? t : s, of.kind !== "cross" && decoder ? t : s, how, shift);
   });
-  const predicted = target && { text: target.text, tokens: [...target.tokens.slice(1), { label: "</s>", token: "</s>", begin: 0, end: 0, word: -1, special: true }] };
+  const predicted = target && {
+    text: target.text,
+    tokens: [...target.tokens.slice(1), { label: "</s>", token: "</s>", begin: 0, end: 0, word: -1, special: true }],
+  };
   return { source, target, predicted, maps, attribution: null };
 }
 
@@ -144,46 +185,104 @@ export function walkOf(numbers: Numbers, attention: string, rows: number, wide: 
   const next = random(3);
   const d = wide / heads;
   const steps: WalkStep[] = [];
-  const step = (name: string, formula: string, of: number[], r: number, c: number, ra: WalkStep["row_axis"], ca: WalkStep["column_axis"]) =>
-    steps.push({ name, formula, heads: of, rows: r, columns: c, row_axis: ra, column_axis: ca,
-      numbers: numbers.add(Float32Array.from({ length: r * c }, () => next() * 2 - 1)) });
+  const step = (
+    name: string,
+    formula: string,
+    of: number[],
+    r: number,
+    c: number,
+    ra: WalkStep["row_axis"],
+    ca: WalkStep["column_axis"],
+  ) =>
+    steps.push({
+      name,
+      formula,
+      heads: of,
+      rows: r,
+      columns: c,
+      row_axis: ra,
+      column_axis: ca,
+      numbers: numbers.add(Float32Array.from({ length: r * c }, () => next() * 2 - 1)),
+    });
   step("x", "the rows that come in", [], rows, wide, "queries", "numbers");
   for (let h = 0; h < heads; h++) {
     for (const part of ["q", "k", "v"]) {
       step(`w_${part}_${h}`, `learned: columns of w_${part}`, [h], wide, d, "numbers", "numbers");
       step(`b_${part}_${h}`, `learned: columns of b_${part}`, [h], 1, d, "numbers", "numbers");
     }
-    for (const part of ["q", "k", "v"]) step(`${part}_${h}`, `x w_${part}_${h} + b_${part}_${h}`, [h], rows, d, part === "q" ? "queries" : "keys", "numbers");
+    for (const part of ["q", "k", "v"])
+      step(
+        `${part}_${h}`,
+        `x w_${part}_${h} + b_${part}_${h}`,
+        [h],
+        rows,
+        d,
+        part === "q" ? "queries" : "keys",
+        "numbers",
+      );
     step(`scores_${h}`, `q_${h} k_${h}^T`, [h], rows, rows, "queries", "keys");
     step(`scaled_${h}`, `0.3536 scores_${h}`, [h], rows, rows, "queries", "keys");
     step(`weights_${h}`, `softmax of the rows of scaled_${h}`, [h], rows, rows, "queries", "keys");
     step(`z_${h}`, `weights_${h} v_${h}`, [h], rows, d, "queries", "numbers");
   }
-  step("z", `[${Array.from({ length: heads }, (_, h) => `z_${h}`).join(" | ")}], side by side`, [], rows, wide, "queries", "numbers");
+  step(
+    "z",
+    `[${Array.from({ length: heads }, (_, h) => `z_${h}`).join(" | ")}], side by side`,
+    [],
+    rows,
+    wide,
+    "queries",
+    "numbers",
+  );
   step("w_o", "learned: rows meet each head's z in turn", [], wide, wide, "numbers", "numbers");
   step("b_o", "learned", [], 1, wide, "numbers", "numbers");
   step("output", "z w_o + b_o", [], rows, wide, "queries", "numbers");
   return { attention, steps };
 }
 
-export function statsOf(attentions: Attention[]): Json {
+export function statsOf(attentions: Attention[]): Stats {
   const next = random(11);
-  const heads: Json[] = [];
+  const heads: HeadStats[] = [];
   for (const of of attentions) {
     for (let h = 0; h < of.heads; h++) {
       const prev = next();
-      heads.push({ head: `${of.name}.${h}`, queries: 40, entropy: 2 * next(), entropy_share: next(), distance: 5 * next(),
-        at_offset: { "-1": prev, "+0": 0.1, "+1": 0.2 }, most_at_offset: { "-1": prev, "+0": 0.1, "+1": 0.1 },
-        on_first: next(), on_separators: 0.1, role: prev > 0.9 ? "previous token" : null, pattern: null });
+      heads.push({
+        head: `${of.name}.${h}`,
+        entropy_share: next(),
+        distance: 5 * next(),
+        at_offset: { "-1": prev, "+0": 0.1, "+1": 0.2 },
+        most_at_offset: { "-1": prev, "+0": 0.1, "+1": 0.1 },
+        on_first: next(),
+        on_separators: 0.1,
+        on_rarest: null,
+        induction: null,
+        role: prev > 0.9 ? "previous token" : null,
+      });
     }
   }
-  return { schema: 1, model: "made up", sentences: 4, heads };
+  return { heads };
 }
 
 export function runOf(family: Run["family"], attentions: Attention[], texts: Text[], more: Partial<Run> = {}): Run {
   return {
-    name: "made up", update: null, hash: "0123456789abcdef".repeat(4), family, attentions, texts, walk: null,
-    evidence: { of: "the texts of this page", stats: statsOf(attentions), similar: null, relations: null, alignment: null, where: null, circuits: null, importance: null, ablation: null },
+    name: "made up",
+    update: null,
+    hash: "0123456789abcdef".repeat(4),
+    family,
+    attentions,
+    texts,
+    walk: null,
+    evidence: {
+      of: "the texts of this page",
+      stats: statsOf(attentions),
+      similar: null,
+      relations: null,
+      alignment: null,
+      where: null,
+      circuits: null,
+      importance: null,
+      ablation: null,
+    },
     ...more,
   };
 }
@@ -191,7 +290,10 @@ export function runOf(family: Run["family"], attentions: Attention[], texts: Tex
 export function pageOf(runs: Run[], mode: Page["mode"] = "one", head?: string): Page {
   const first = (runs[0] as Run).attentions[0] as Attention;
   return {
-    schema: 1, made: { version: "multihead 0.0", command: "multihead view made-up 'a text'" },
-    opens: { run: 0, text: 0, head: head ?? `${first.name}.1`, query: 1, words: "next token, 91 %", by: "role" }, mode, runs,
+    schema: 1,
+    made: { version: "multihead 0.0", command: "multihead view made-up 'a text'" },
+    opens: { run: 0, text: 0, head: head ?? `${first.name}.1`, query: 1, words: "next token, 91 %", by: "role" },
+    mode,
+    runs,
   };
 }

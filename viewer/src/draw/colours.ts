@@ -1,10 +1,13 @@
-// Colours: a ramp of lightness for weights, its hue that of the head; two hues that meet in the middle for differences. Lightness
-// alone carries the figure, so nothing depends on telling hues apart.
+// Colours: a ramp of lightness for weights, its hue that of the head; two hues that meet in the middle for differences.
+// Lightness alone carries the figure, so nothing depends on telling hues apart.
 
 export type Theme = "light" | "dark";
 export type Rgb = [number, number, number];
 
-/** Hues of heads in turn: blue, vermilion, green, purple, ochre, violet; six that colour-blind readers tell apart by name and place. */
+/**
+ * Hues of heads in turn: blue, vermilion, green, purple, ochre, violet; six that colour-blind readers tell apart by
+ * name and place.
+ */
 export const hues = [252, 42, 165, 345, 80, 300] as const;
 export const hueOf = (head: number): number => hues[head % hues.length] as number;
 
@@ -31,7 +34,8 @@ export const css = ([r, g, b]: Rgb): string => `rgb(${r} ${g} ${b})`;
 /** The colour of t in [0, 1]: from nearly the paper to dark ink, or in the dark from nearly the paper to bright. */
 export function ramp(t: number, hue: number, theme: Theme): Rgb {
   const x = Math.min(1, Math.max(0, t));
-  return theme === "light" ? oklch(0.975 - 0.575 * x, 0.004 + 0.15 * Math.sin(Math.PI * Math.min(1, 0.15 + x * 0.6)) * x ** 0.6, hue)
+  return theme === "light"
+    ? oklch(0.975 - 0.575 * x, 0.004 + 0.15 * Math.sin(Math.PI * Math.min(1, 0.15 + x * 0.6)) * x ** 0.6, hue)
     : oklch(0.235 + 0.605 * x, 0.006 + 0.135 * x ** 0.7, hue);
 }
 
@@ -61,11 +65,14 @@ export function table(of: number | "diverging", theme: Theme): Uint32Array {
 }
 
 /** How dark a weight is drawn: its root, on one scale for all heads, so that small weights are seen too. */
-export const shade = (weight: number, most = 1): number => (weight <= 0 || most <= 0 ? 0 : Math.min(1, Math.sqrt(weight / most)));
+export const shade = (weight: number, most = 1): number =>
+  weight <= 0 || most <= 0 ? 0 : Math.min(1, Math.sqrt(weight / most));
 
 /** Ink that can be read on a colour: the better of black and white by WCAG 2's contrast. */
 export function inkOn([r, g, b]: Rgb): "#000" | "#fff" {
-  const light = [r, g, b].map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4)) as Rgb;
+  const light = [r, g, b].map((v) =>
+    v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4,
+  ) as Rgb;
   const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
   return (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) ? "#000" : "#fff";
 }

@@ -2,7 +2,12 @@
 export const side = 64;
 
 /** [rows, columns] bytes as at most 64 x 64, the largest of the cells that fall on one. */
-export function pooled(from: Uint8Array, rows: number, columns: number, most = side): { rows: number; columns: number; cells: Uint8Array } {
+export function pooled(
+  from: Uint8Array,
+  rows: number,
+  columns: number,
+  most = side,
+): { rows: number; columns: number; cells: Uint8Array } {
   const r = Math.min(rows, most);
   const c = Math.min(columns, most);
   if (r === rows && c === columns) return { rows, columns, cells: from };
@@ -20,7 +25,11 @@ export function pooled(from: Uint8Array, rows: number, columns: number, most = s
 }
 
 /** The same of bytes with 0 at 128: those far from 0 win, on either side. */
-export function pooledChange(bytes: Uint8Array, rows: number, columns: number): { rows: number; columns: number; cells: Uint8Array } {
+export function pooledChange(
+  bytes: Uint8Array,
+  rows: number,
+  columns: number,
+): { rows: number; columns: number; cells: Uint8Array } {
   const distance = bytes.map((byte) => Math.abs(byte - 128));
   const small = pooled(distance, rows, columns, side);
   if (small.cells === distance) return { rows, columns, cells: bytes };
@@ -57,7 +66,13 @@ export function pixels(cells: Uint8Array, colours: Uint32Array): Uint8ClampedArr
 }
 
 /** Puts a picture of cells on a canvas, one pixel a cell; style sheets make it larger. */
-export function paint(canvas: HTMLCanvasElement, cells: Uint8Array, rows: number, columns: number, colours: Uint32Array): void {
+export function paint(
+  canvas: HTMLCanvasElement,
+  cells: Uint8Array,
+  rows: number,
+  columns: number,
+  colours: Uint32Array,
+): void {
   canvas.width = Math.max(1, columns);
   canvas.height = Math.max(1, rows);
   const context = canvas.getContext("2d");

@@ -10,5 +10,11 @@ import { timeView } from "./time";
 import { walkView } from "./walk";
 
 export const makers: { [view in View]: (app: App) => Show } = {
-  text: textView, table: tableView, head: headView, attribution: attributionView, walk: walkView, compare: compareView, time: timeView,
+  text: textView,
+  table: tableView,
+  head: headView,
+  attribution: attributionView,
+  walk: walkView,
+  compare: compareView,
+  time: timeView,
 };

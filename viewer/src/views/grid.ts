@@ -36,17 +36,32 @@ export function paintHead(app: App): Painter {
 export class Grid {
   readonly element = h("section", { class: "grid", "aria-label": "All heads" });
   private readonly bands = h("div", { class: "bands" });
-  private readonly select = h("select", { "aria-label": "Order heads by", change: () => this.app.choose({ by: this.select.value }) });
+  private readonly select = h("select", {
+    "aria-label": "Order heads by",
+    change: () => this.app.choose({ by: this.select.value }),
+  });
   private readonly letters = h("input", {
-    type: "search", placeholder: "Name or role", "aria-label": "Find heads by name or role", autocomplete: "off", spellcheck: "false",
+    type: "search",
+    placeholder: "Name or role",
+    "aria-label": "Find heads by name or role",
+    autocomplete: "off",
+    spellcheck: "false",
     input: () => this.app.choose({ name: this.letters.value }, "name"),
   });
   private readonly about = h("p", { class: "about" });
   private buttons = new Map<string, HTMLButtonElement>();
   private stop = () => {};
 
-  constructor(private readonly app: App, private readonly painter: Painter, private readonly below: ((name: string, now: Choice) => Node) | null = null) {
-    this.element.append(h("div", { class: "finder" }, h("label", {}, "Order by ", this.select), this.letters), this.about, this.bands);
+  constructor(
+    private readonly app: App,
+    private readonly painter: Painter,
+    private readonly below: ((name: string, now: Choice) => Node) | null = null,
+  ) {
+    this.element.append(
+      h("div", { class: "finder" }, h("label", {}, "Order by ", this.select), this.letters),
+      this.about,
+      this.bands,
+    );
   }
 
   update(now: Choice, before: Choice | null): void {
@@ -73,24 +88,42 @@ export class Grid {
   private arrange(run: Run, now: Choice, anew: boolean): void {
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.head : undefined;
     const column = columnOf(run, now.by);
-    this.about.textContent = column ? `${column.about}; ${column.largest ? "largest" : "smallest"} first.` : "Rows are layers, columns heads; the stronger the colour, the more weight, on one scale.";
+    this.about.textContent = column
+      ? `${column.about}; ${column.largest ? "largest" : "smallest"} first.`
+      : "Rows are layers, columns heads; the stronger the colour, the more weight, on one scale.";
     if (anew && headNames(run).join() !== [...this.buttons.keys()].join()) this.buttons = new Map();
     const bands = bandsOf(run.attentions, column, now.name, (name) => headInWords(run, name));
-    this.bands.replaceChildren(...bands.map((band) => {
-      const cells = h("div", { class: column ? "cells ordered" : "cells" });
-      cells.style.setProperty("--columns", String(band.columns));
-      const names = band.heads.map((one) => one.name);
-      let layer = -1;
-      for (const one of band.heads) {
-        const of = run.attentions[one.attention] as Attention;
-        if (!column && of.layer !== layer) cells.append(h("span", { class: "layer", "aria-hidden": "true" }, of.layer));
-        layer = of.layer;
-        cells.append(this.cell(run, one, column, names, band.columns));
-      }
-      const head = !column && h("div", { class: "cells heads", "aria-hidden": "true" }, h("span", {}), ...Array.from({ length: band.columns }, (_, i) => h("span", {}, i)));
-      if (head) head.style.setProperty("--columns", String(band.columns));
-      return h("div", { class: "band", role: "group", "aria-label": bandNames[band.kind] }, h("h3", {}, bandNames[band.kind]), head, cells);
-    }));
+    this.bands.replaceChildren(
+      ...bands.map((band) => {
+        const cells = h("div", { class: column ? "cells ordered" : "cells" });
+        cells.style.setProperty("--columns", String(band.columns));
+        const names = band.heads.map((one) => one.name);
+        let layer = -1;
+        for (const one of band.heads) {
+          const of = run.attentions[one.attention] as Attention;
+          if (!column && of.layer !== layer)
+            cells.append(h("span", { class: "layer", "aria-hidden": "true" }, of.layer));
+          layer = of.layer;
+          cells.append(this.cell(run, one, column, names, band.columns));
+        }
+        const head =
+          !column &&
+          h(
+            "div",
+            { class: "cells heads", "aria-hidden": "true" },
+            h("span", {}),
+            ...Array.from({ length: band.columns }, (_, i) => h("span", {}, i)),
+          );
+        if (head) head.style.setProperty("--columns", String(band.columns));
+        return h(
+          "div",
+          { class: "band", role: "group", "aria-label": bandNames[band.kind] },
+          h("h3", {}, bandNames[band.kind]),
+          head,
+          cells,
+        );
+      }),
+    );
     if (focus) this.buttons.get(focus)?.focus({ preventScroll: true });
     if (anew) this.paint(now);
   }
@@ -99,8 +132,13 @@ export class Grid {
     const of = run.attentions[one.attention] as Attention;
     let button = this.buttons.get(one.name);
     if (!button) {
-      button = h("button", { type: "button", "data-head": one.name, tabindex: -1, click: () => this.app.choose({ head: one.name }) },
-        h("canvas", { width: 1, height: 1 }), h("span", { class: "value" }), this.below && h("span", { class: "below" }));
+      button = h(
+        "button",
+        { type: "button", "data-head": one.name, tabindex: -1, click: () => this.app.choose({ head: one.name }) },
+        h("canvas", { width: 1, height: 1 }),
+        h("span", { class: "value" }),
+        this.below && h("span", { class: "below" }),
+      );
       button.style.setProperty("--hue", String(hueOf(one.head)));
       this.buttons.set(one.name, button);
     }

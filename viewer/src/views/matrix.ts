@@ -27,9 +27,22 @@ export class Matrix {
   private readonly scroller = h("div", { class: "scroller" }, this.space);
   private readonly value = h("p", { class: "value-at", role: "status" });
   private readonly picture = document.createElement("canvas");
-  private readonly less = h("button", { type: "button", class: "plain", "aria-label": "Zoom out", click: () => this.zoomTo(this.cell / 1.6) }, "−");
-  private readonly more = h("button", { type: "button", class: "plain", "aria-label": "Zoom in", click: () => this.zoomTo(this.cell * 1.6) }, "+");
-  readonly element = h("div", { class: "matrix" }, this.scroller, h("div", { class: "under" }, this.value, h("span", { class: "zoom" }, this.less, this.more)));
+  private readonly less = h(
+    "button",
+    { type: "button", class: "plain", "aria-label": "Zoom out", click: () => this.zoomTo(this.cell / 1.6) },
+    "−",
+  );
+  private readonly more = h(
+    "button",
+    { type: "button", class: "plain", "aria-label": "Zoom in", click: () => this.zoomTo(this.cell * 1.6) },
+    "+",
+  );
+  readonly element = h(
+    "div",
+    { class: "matrix" },
+    this.scroller,
+    h("div", { class: "under" }, this.value, h("span", { class: "zoom" }, this.less, this.more)),
+  );
   private plan: Plan | null = null;
   private painted: Float32Array | null = null;
   private paintedBy = "";
@@ -39,7 +52,10 @@ export class Matrix {
   private top = 60;
   private at: [number, number] | null = null;
 
-  constructor(private readonly label: string, private readonly most = 560) {
+  constructor(
+    private readonly label: string,
+    private readonly most = 560,
+  ) {
     this.scroller.addEventListener("scroll", () => this.draw());
     this.canvas.addEventListener("pointermove", (event) => this.point(this.cellAt(event)));
     this.canvas.addEventListener("pointerleave", () => this.point(null));
@@ -67,7 +83,11 @@ export class Matrix {
       paint(this.picture, cells, plan.map.rows, plan.map.columns, table(plan.hue, plan.theme));
       [this.painted, this.paintedBy] = [plan.map.values, by];
     }
-    set(this.canvas, "aria-label", `${this.label}: ${plan.map.rows} queries by ${plan.map.columns} keys. Arrow keys move.`);
+    set(
+      this.canvas,
+      "aria-label",
+      `${this.label}: ${plan.map.rows} queries by ${plan.map.columns} keys. Arrow keys move.`,
+    );
     if (!before || before.map.rows !== plan.map.rows || before.map.columns !== plan.map.columns) this.fit();
     this.draw();
     this.say();
@@ -79,10 +99,14 @@ export class Matrix {
     if (!plan || width === 0) return;
     const context = this.canvas.getContext("2d") as CanvasRenderingContext2D;
     context.font = `700 ${this.font(13)}`;
-    const wide = (all: string[]) => Math.min(120, 18 + Math.max(0, ...all.slice(0, 200).map((text) => context.measureText(text).width)));
+    const wide = (all: string[]) =>
+      Math.min(120, 18 + Math.max(0, ...all.slice(0, 200).map((text) => context.measureText(text).width)));
     [this.left, this.top] = [wide(plan.rows), wide(plan.columns)];
     const most = Math.min(width, this.most + this.left);
-    this.fitted = Math.min(largest, Math.max(0.5, Math.min((most - this.left) / plan.map.columns, this.most / plan.map.rows)));
+    this.fitted = Math.min(
+      largest,
+      Math.max(0.5, Math.min((most - this.left) / plan.map.columns, this.most / plan.map.rows)),
+    );
     this.cell = this.fitted;
     this.size();
   }
@@ -114,7 +138,10 @@ export class Matrix {
     this.cell = Math.min(largest, Math.max(this.fitted, cell));
     this.size();
     const room = [this.scroller.clientWidth - this.left, this.scroller.clientHeight - this.top] as const;
-    this.scroller.scrollTo((((this.plan.column ?? 0) + 0.5) * this.cell) - room[0] / 2, (this.plan.row + 0.5) * this.cell - room[1] / 2);
+    this.scroller.scrollTo(
+      ((this.plan.column ?? 0) + 0.5) * this.cell - room[0] / 2,
+      (this.plan.row + 0.5) * this.cell - room[1] / 2,
+    );
     this.draw();
   }
 
@@ -144,17 +171,29 @@ export class Matrix {
     const column = Math.min(plan.map.columns - 1, Math.max(0, (plan.column ?? 0) + (step[1] as number)));
     plan.choose(row, column);
     const { scroller } = this;
-    const near = (value: number, from: number, room: number) => (value < from ? value : value + this.cell > from + room ? value + this.cell - room : from);
-    scroller.scrollTo(near(column * this.cell, scroller.scrollLeft, scroller.clientWidth - this.left), near(row * this.cell, scroller.scrollTop, scroller.clientHeight - this.top));
+    const near = (value: number, from: number, room: number) =>
+      value < from ? value : value + this.cell > from + room ? value + this.cell - room : from;
+    scroller.scrollTo(
+      near(column * this.cell, scroller.scrollLeft, scroller.clientWidth - this.left),
+      near(row * this.cell, scroller.scrollTop, scroller.clientHeight - this.top),
+    );
   }
 
   private say(): void {
     const { plan } = this;
     if (!plan) return;
-    const at = this.at ?? (plan.column === null ? null : [plan.row, plan.column] as const);
-    if (!at) return void (this.value.textContent = "Rows are queries, columns keys.");
+    const at = this.at ?? (plan.column === null ? null : ([plan.row, plan.column] as const));
+    if (!at) {
+      this.value.textContent = "Rows are queries, columns keys.";
+      return;
+    }
     const value = plan.map.values[at[0] * plan.map.columns + at[1]] as number;
-    this.value.replaceChildren(h("bdi", { class: "word" }, plan.rows[at[0]]), " → ", h("bdi", { class: "word" }, plan.columns[at[1]]), ` ${plan.write(value)}`);
+    this.value.replaceChildren(
+      h("bdi", { class: "word" }, plan.rows[at[0]]),
+      " → ",
+      h("bdi", { class: "word" }, plan.columns[at[1]]),
+      ` ${plan.write(value)}`,
+    );
   }
 
   private draw(): void {
@@ -168,10 +207,21 @@ export class Matrix {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.imageSmoothingEnabled = cell < 1;
-    context.drawImage(this.picture, x / cell, y / cell, (width - left) / cell, (height - top) / cell, left, top, width - left, height - top);
+    context.drawImage(
+      this.picture,
+      x / cell,
+      y / cell,
+      (width - left) / cell,
+      (height - top) / cell,
+      left,
+      top,
+      width - left,
+      height - top,
+    );
     const [row, column] = this.at ?? [plan.row, plan.column];
     context.strokeStyle = style.color;
-    const frame = (cx: number, cy: number, w: number, hh: number) => context.strokeRect(left + cx - x, top + cy - y, w, hh);
+    const frame = (cx: number, cy: number, w: number, hh: number) =>
+      context.strokeRect(left + cx - x, top + cy - y, w, hh);
     context.save();
     context.beginPath();
     context.rect(left - 1, top - 1, width - left + 1, height - top + 1);
@@ -194,7 +244,14 @@ export class Matrix {
   }
 
   /** Of small cells the labels of the chosen row and column alone. */
-  private labels(context: CanvasRenderingContext2D, ink: string, row: number, column: number | null, [x, y]: [number, number], [width, height]: [number, number]): void {
+  private labels(
+    context: CanvasRenderingContext2D,
+    ink: string,
+    row: number,
+    column: number | null,
+    [x, y]: [number, number],
+    [width, height]: [number, number],
+  ): void {
     const plan = this.plan as Plan;
     const { cell, left, top } = this;
     const size = Math.min(13, Math.max(10, cell * 0.72));
@@ -205,7 +262,13 @@ export class Matrix {
       while (all.length > 2 && context.measureText(all.join("")).width > room) all = [...all.slice(0, -2), "…"];
       return all.join("");
     };
-    const each = (count: number, from: number, room: number, chosen: number | null, write: (i: number, middle: number) => void) => {
+    const each = (
+      count: number,
+      from: number,
+      room: number,
+      chosen: number | null,
+      write: (i: number, middle: number) => void,
+    ) => {
       for (let i = Math.max(0, Math.floor(from / cell)); i < count && i * cell - from < room; i++) {
         const middle = (i + 0.5) * cell - from;
         if (middle < 0 || (cell < 9 && i !== chosen)) continue;
@@ -214,7 +277,9 @@ export class Matrix {
       }
     };
     context.textAlign = "right";
-    each(plan.map.rows, y, height - top, row, (i, middle) => context.fillText(cut(plan.rows[i] as string, left - 8), left - 6, top + middle));
+    each(plan.map.rows, y, height - top, row, (i, middle) =>
+      context.fillText(cut(plan.rows[i] as string, left - 8), left - 6, top + middle),
+    );
     context.textAlign = "left";
     each(plan.map.columns, x, width - left, column, (i, middle) => {
       context.save();

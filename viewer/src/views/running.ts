@@ -39,7 +39,8 @@ export class RunningText {
   update(now: Choice): void {
     const head = headOf(this.app, now);
     if (!head) return;
-    if (this.text !== head.text || this.cross !== (head.attention.kind === "cross")) this.build(head.text, head.attention.kind === "cross");
+    if (this.text !== head.text || this.cross !== (head.attention.kind === "cross"))
+      this.build(head.text, head.attention.kind === "cross");
     this.pointed = null;
     if (this.element.dataset.kind !== head.attention.kind) this.measured.clear();
     set(this.element, "data-kind", head.attention.kind);
@@ -50,7 +51,9 @@ export class RunningText {
   private build(text: Text, cross: boolean): void {
     [this.text, this.cross] = [text, cross];
     const sides: Side[] = text.target ? ["source", "target"] : ["source"];
-    this.lines = sides.map((side) => this.line(side, ((side === "target" && cross && text.predicted) || text[side]) as Tokens));
+    this.lines = sides.map((side) =>
+      this.line(side, ((side === "target" && cross && text.predicted) || text[side]) as Tokens),
+    );
     this.element.replaceChildren(...this.lines.map((line) => line.element), this.svg, this.says);
     this.element.classList.toggle("pair", sides.length > 1);
     this.fitted = 0;
@@ -66,10 +69,15 @@ export class RunningText {
     const most = Math.max(...this.lines.map((line) => line.buttons.length));
     for (const size of most > 60 ? [] : ["large", "middle", "narrow"]) {
       set(this.element, "data-size", size);
-      if (this.lines.every((line) => {
-        const [a, b] = [line.buttons[0], line.buttons[line.buttons.length - 1]].map((one) => one?.getBoundingClientRect());
-        return !a || !b || Math.abs(a.top + a.height / 2 - b.top - b.height / 2) < a.height;
-      })) return;
+      if (
+        this.lines.every((line) => {
+          const [a, b] = [line.buttons[0], line.buttons[line.buttons.length - 1]].map((one) =>
+            one?.getBoundingClientRect(),
+          );
+          return !a || !b || Math.abs(a.top + a.height / 2 - b.top - b.height / 2) < a.height;
+        })
+      )
+        return;
     }
     set(this.element, "data-size", most <= 60 ? "lines" : "small");
   }
@@ -96,13 +104,21 @@ export class RunningText {
   private button(side: Side, i: number, token: Token, slice: string): HTMLButtonElement {
     const text = slice.startsWith(" ") && slice.trim() !== "" ? slice.trimStart() : slice;
     const at = `${side}:${i}`;
-    return h("button", {
-      type: "button", "data-token": at, class: token.special ? "token special" : "token", tabindex: -1,
-      click: (event: MouseEvent) => this.pick(side, i, event.shiftKey),
-      pointerenter: (event: PointerEvent) => event.pointerType !== "touch" && this.point(side, i),
-      pointerleave: () => this.point(side, null),
-      keydown: (event: KeyboardEvent) => this.key(event, side, i),
-    }, text.length > 2 && slice !== text ? " " : null, h("bdi", {}, shown(text, 200)));
+    return h(
+      "button",
+      {
+        type: "button",
+        "data-token": at,
+        class: token.special ? "token special" : "token",
+        tabindex: -1,
+        click: (event: MouseEvent) => this.pick(side, i, event.shiftKey),
+        pointerenter: (event: PointerEvent) => event.pointerType !== "touch" && this.point(side, i),
+        pointerleave: () => this.point(side, null),
+        keydown: (event: KeyboardEvent) => this.key(event, side, i),
+      },
+      text.length > 2 && slice !== text ? " " : null,
+      h("bdi", {}, shown(text, 200)),
+    );
   }
 
   private pick(side: Side, i: number, asKey: boolean): void {
@@ -208,7 +224,17 @@ export class RunningText {
     const colour = css(ramp(this.app.theme() === "light" ? 0.72 : 0.8, hueOf(head.place.head), this.app.theme()));
     const paths = this.faint(view, queries, keys, row, room, colour);
     for (const arc of arcsOf(queries[row] as Box, keys, weights, view.full, room)) {
-      paths.push(s("path", { d: arc.d, stroke: colour, "stroke-width": arc.width, "stroke-opacity": arc.opacity, fill: "none", "stroke-linecap": "round", "stroke-dasharray": arc.below && "3 6" }));
+      paths.push(
+        s("path", {
+          d: arc.d,
+          stroke: colour,
+          "stroke-width": arc.width,
+          "stroke-opacity": arc.opacity,
+          fill: "none",
+          "stroke-linecap": "round",
+          "stroke-dasharray": arc.below && "3 6",
+        }),
+      );
     }
     this.svg.replaceChildren(...paths);
   }
@@ -219,18 +245,34 @@ export class RunningText {
     return queries.flatMap((from, r) => {
       if (r === row) return [];
       const weights = view.map.values.subarray(r * keys.length, (r + 1) * keys.length);
-      return arcsOf(from, keys, weights, view.full, room, 2).filter((arc) => (weights[arc.to] as number) > 0.25 * view.full)
+      return arcsOf(from, keys, weights, view.full, room, 2)
+        .filter((arc) => (weights[arc.to] as number) > 0.25 * view.full)
         .map((arc) => s("path", { d: arc.d, stroke: colour, "stroke-width": 1, "stroke-opacity": 0.22, fill: "none" }));
     });
   }
 
   private say(head: Chosen, view: Shown, row: number, weights: Float32Array, lengths: boolean): void {
-    const name = (tokens: Tokens, group: Group) => tokens.tokens.slice(group.first, group.last + 1).map((token) => shown(token.label)).join("");
-    const best = [...weights.keys()].sort((a, b) => Math.abs(weights[b] as number) - Math.abs(weights[a] as number)).slice(0, 3).filter((j, n) => Math.abs(weights[j] as number) > (n === 0 ? 0 : 0.005 * view.full));
-    const parts: (Node | string)[] = [head.queries === head.text.predicted ? "The row that predicts " : "", h("bdi", { class: "word" }, name(head.queries, view.queries[row] as Group)), best.length === 0 ? " reads nothing that is shown." : " reads "];
+    const name = (tokens: Tokens, group: Group) =>
+      tokens.tokens
+        .slice(group.first, group.last + 1)
+        .map((token) => shown(token.label))
+        .join("");
+    const best = [...weights.keys()]
+      .sort((a, b) => Math.abs(weights[b] as number) - Math.abs(weights[a] as number))
+      .slice(0, 3)
+      .filter((j, n) => Math.abs(weights[j] as number) > (n === 0 ? 0 : 0.005 * view.full));
+    const parts: (Node | string)[] = [
+      head.queries === head.text.predicted ? "The row that predicts " : "",
+      h("bdi", { class: "word" }, name(head.queries, view.queries[row] as Group)),
+      best.length === 0 ? " reads nothing that is shown." : " reads ",
+    ];
     best.forEach((j, n) => {
       const weight = weights[j] as number;
-      parts.push(n > 0 ? ", " : "", h("bdi", { class: "word" }, name(head.keys, view.keys[j] as Group)), ` ${lengths ? figure(weight) : percent(weight)}`);
+      parts.push(
+        n > 0 ? ", " : "",
+        h("bdi", { class: "word" }, name(head.keys, view.keys[j] as Group)),
+        ` ${lengths ? figure(weight) : percent(weight)}`,
+      );
     });
     this.says.replaceChildren(...parts);
   }

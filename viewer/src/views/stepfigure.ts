@@ -52,7 +52,10 @@ export class StepFigure {
       event.preventDefault();
       event.stopPropagation();
       const [row, column] = plan.chosen ?? [plan.word ?? 0, -(move[1] as number)];
-      plan.choose(Math.min(plan.step.rows - 1, Math.max(0, row + (move[0] as number))), Math.min(plan.step.columns - 1, Math.max(0, column + (move[1] as number))));
+      plan.choose(
+        Math.min(plan.step.rows - 1, Math.max(0, row + (move[0] as number))),
+        Math.min(plan.step.columns - 1, Math.max(0, column + (move[1] as number))),
+      );
     });
   }
 
@@ -63,7 +66,11 @@ export class StepFigure {
     this.element.className = `step kind-${kind}`;
     this.element.dataset.step = step.name;
     this.caption.replaceChildren(h("b", { class: kind }, step.name), ` ${step.rows} × ${step.columns}`);
-    set(this.canvas, "aria-label", `${step.name}, ${step.rows} by ${step.columns} numbers. Arrow keys move from cell to cell.`);
+    set(
+      this.canvas,
+      "aria-label",
+      `${step.name}, ${step.rows} by ${step.columns} numbers. Arrow keys move from cell to cell.`,
+    );
     this.draw(plan);
   }
 
@@ -96,7 +103,12 @@ export class StepFigure {
           const value = values[i * step.columns + j] as number;
           const colour = colourOf(value, most, kind, plan.theme);
           context.fillStyle = css(colour);
-          context.fillRect(left + j * width, top + i * height, width - (width > 6 ? 1 : 0), height - (height > 6 ? 1 : 0));
+          context.fillRect(
+            left + j * width,
+            top + i * height,
+            width - (width > 6 ? 1 : 0),
+            height - (height > 6 ? 1 : 0),
+          );
           if (!written) continue;
           context.fillStyle = inkOn(colour);
           context.textAlign = "right";
@@ -111,7 +123,9 @@ export class StepFigure {
   /** Of many cells a picture with a pixel for each. */
   private small(context: CanvasRenderingContext2D, plan: StepPlan, most: number): void {
     const { rows, columns, name } = plan.step;
-    const colours = Array.from({ length: 129 }, (_, i) => colourOf(((i - 64) / 64) * most, most, kindOf(name), plan.theme));
+    const colours = Array.from({ length: 129 }, (_, i) =>
+      colourOf(((i - 64) / 64) * most, most, kindOf(name), plan.theme),
+    );
     const image = new ImageData(columns, rows);
     plan.values.forEach((value, i) => {
       const colour = colours[most > 0 && Number.isFinite(value) ? Math.round(64 + (64 * value) / most) : 64] as Rgb;
@@ -153,7 +167,12 @@ export class StepFigure {
     const frame = (row: number | null, column: number | null, line: number) => {
       context.lineWidth = Math.min(line, Math.max(1, Math.min(column === null ? 9 : width, row === null ? 9 : height)));
       context.strokeStyle = ink;
-      context.strokeRect(left + (column ?? 0) * width, top + (row ?? 0) * height, Math.max(2, column === null ? columns * width : width), Math.max(2, row === null ? rows * height : height));
+      context.strokeRect(
+        left + (column ?? 0) * width,
+        top + (row ?? 0) * height,
+        Math.max(2, column === null ? columns * width : width),
+        Math.max(2, row === null ? rows * height : height),
+      );
     };
     if (plan.word !== null && !plan.part) frame(plan.word, null, 1);
     if (plan.part) frame(plan.part.row, plan.part.column, 2);

@@ -23,7 +23,9 @@ export function ordered(run: Run, column: Column | null): string[] {
 
 /** The table as text with tabs, the figures in full. */
 export function tabbed(run: Run, columns: Column[], names: string[]): string {
-  const rows = names.map((name) => [name, ...columns.map((one) => String(one.values.get(name) ?? "")), headInWords(run, name)].join("\t"));
+  const rows = names.map((name) =>
+    [name, ...columns.map((one) => String(one.values.get(name) ?? "")), headInWords(run, name)].join("\t"),
+  );
   return [["head", ...columns.map((one) => one.title), "in words"].join("\t"), ...rows].join("\n");
 }
 
@@ -45,34 +47,98 @@ export function tableView(app: App): Show {
   const table = h("table", { class: "figures" });
   const said = h("span", { role: "status" });
   let rows = new Map<string, HTMLTableRowElement>();
-  const element = h("div", { class: "view" },
-    h("div", { class: "above" }, h("button", { type: "button", class: "plain", "data-do": "copy", click: () => {
-      const run = app.page.runs[app.now().run] as Run;
-      const { all } = figuresOf(run);
-      const column = columnOf(run, app.now().by);
-      void copy(tabbed(run, all, ordered(run, column))).then(() => { said.textContent = "Copied, with tabs."; });
-    } }, "Copy the table"), said),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of all heads" }, table));
+  const element = h(
+    "div",
+    { class: "view" },
+    h(
+      "div",
+      { class: "above" },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          "data-do": "copy",
+          click: () => {
+            const run = app.page.runs[app.now().run] as Run;
+            const { all } = figuresOf(run);
+            const column = columnOf(run, app.now().by);
+            void copy(tabbed(run, all, ordered(run, column))).then(() => {
+              said.textContent = "Copied, with tabs.";
+            });
+          },
+        },
+        "Copy the table",
+      ),
+      said,
+    ),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of all heads" }, table),
+  );
 
   const build = (now: Choice) => {
     const run = app.page.runs[now.run] as Run;
     const { all } = figuresOf(run);
     const column = columnOf(run, now.by);
-    const most = new Map(all.map((one) => [one.id, one.unit === "share" ? 1 : Math.max(...[...one.values.values()].map(Math.abs)) || 1]));
-    const title = (id: string, label: string, about: string) => h("th", { scope: "col", "aria-sort": now.by === id || now.by === `-${id}` ? (column?.largest === false ? "ascending" : "descending") : "none" },
-      h("button", { type: "button", title: about, "data-sort": id || "head", click: () => app.choose({ by: now.by === id && id !== "" ? `-${id}` : id }) }, label));
-    rows = new Map(ordered(run, column).map((name) => {
-      const cells = all.map((one) => {
-        const value = one.values.get(name);
-        const cell = h("td", {}, value === undefined ? "" : valueText(one, value));
-        if (value !== undefined) cell.style.setProperty("--part", `${Math.round((100 * Math.abs(value)) / (most.get(one.id) as number))}%`);
-        return cell;
-      });
-      const row = h("tr", {}, h("th", { scope: "row" }, h("button", { type: "button", "data-row": name, click: () => app.choose({ head: name }) }, name)), h("td", { class: "words" }, h("bdi", {}, headInWords(run, name))), ...cells);
-      return [name, row];
-    }));
+    const most = new Map(
+      all.map((one) => [one.id, one.unit === "share" ? 1 : Math.max(...[...one.values.values()].map(Math.abs)) || 1]),
+    );
+    const title = (id: string, label: string, about: string) =>
+      h(
+        "th",
+        {
+          scope: "col",
+          "aria-sort":
+            now.by === id || now.by === `-${id}` ? (column?.largest === false ? "ascending" : "descending") : "none",
+        },
+        h(
+          "button",
+          {
+            type: "button",
+            title: about,
+            "data-sort": id || "head",
+            click: () => app.choose({ by: now.by === id && id !== "" ? `-${id}` : id }),
+          },
+          label,
+        ),
+      );
+    rows = new Map(
+      ordered(run, column).map((name) => {
+        const cells = all.map((one) => {
+          const value = one.values.get(name);
+          const cell = h("td", {}, value === undefined ? "" : valueText(one, value));
+          if (value !== undefined)
+            cell.style.setProperty("--part", `${Math.round((100 * Math.abs(value)) / (most.get(one.id) as number))}%`);
+          return cell;
+        });
+        const row = h(
+          "tr",
+          {},
+          h(
+            "th",
+            { scope: "row" },
+            h("button", { type: "button", "data-row": name, click: () => app.choose({ head: name }) }, name),
+          ),
+          h("td", { class: "words" }, h("bdi", {}, headInWords(run, name))),
+          ...cells,
+        );
+        return [name, row];
+      }),
+    );
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.sort : undefined;
-    table.replaceChildren(h("thead", {}, h("tr", {}, title("", "head", "In the order of the model"), h("th", { scope: "col", class: "words" }, "in words"), ...all.map((one) => title(one.id, one.title, one.about)))), h("tbody", {}, ...rows.values()));
+    table.replaceChildren(
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          title("", "head", "In the order of the model"),
+          h("th", { scope: "col", class: "words" }, "in words"),
+          ...all.map((one) => title(one.id, one.title, one.about)),
+        ),
+      ),
+      h("tbody", {}, ...rows.values()),
+    );
     if (focus) table.querySelector<HTMLElement>(`[data-sort="${CSS.escape(focus)}"]`)?.focus();
   };
 

@@ -9,7 +9,12 @@ export function textView(app: App): Show {
   const running = new RunningText(app);
   const grid = new Grid(app, paintHead(app));
   const toggles = new Toggles(app);
-  const element = h("div", { class: "view beside" }, h("section", { class: "reading", "aria-label": "The text" }, running.element, toggles.element), grid.element);
+  const element = h(
+    "div",
+    { class: "view beside" },
+    h("section", { class: "reading", "aria-label": "The text" }, running.element, toggles.element),
+    grid.element,
+  );
   return {
     element,
     update(now, before) {

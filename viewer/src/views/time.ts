@@ -32,12 +32,41 @@ export function timeView(app: App): Show {
   const running = new RunningText(app);
   const toggles = new Toggles(app);
   const grid = new Grid(app, paintHead(app), below);
-  const slider = h("input", { type: "range", min: 0, max: runs.length - 1, step: 1, "aria-label": "Checkpoint", input: () => app.choose({ run: Number(slider.value) }, "time") });
+  const slider = h("input", {
+    type: "range",
+    min: 0,
+    max: runs.length - 1,
+    step: 1,
+    "aria-label": "Checkpoint",
+    input: () => app.choose({ run: Number(slider.value) }, "time"),
+  });
   const label = h("output", { class: "checkpoint" });
   const lines = h("div", { class: "courses" });
-  const element = h("div", { class: "view" },
-    h("div", { class: "slider" }, h("span", { class: "quiet" }, visible((runs[0] as Run).name)), slider, h("span", { class: "quiet" }, visible((runs[runs.length - 1] as Run).name)), label),
-    h("div", { class: "beside" }, h("section", { "aria-label": "The text" }, running.element, toggles.element, h("h2", { class: "courses-title" }, "This head through training"), lines), grid.element));
+  const element = h(
+    "div",
+    { class: "view" },
+    h(
+      "div",
+      { class: "slider" },
+      h("span", { class: "quiet" }, visible((runs[0] as Run).name)),
+      slider,
+      h("span", { class: "quiet" }, visible((runs[runs.length - 1] as Run).name)),
+      label,
+    ),
+    h(
+      "div",
+      { class: "beside" },
+      h(
+        "section",
+        { "aria-label": "The text" },
+        running.element,
+        toggles.element,
+        h("h2", { class: "courses-title" }, "This head through training"),
+        lines,
+      ),
+      grid.element,
+    ),
+  );
   return {
     element,
     update(now, before) {
@@ -49,12 +78,27 @@ export function timeView(app: App): Show {
       toggles.update(now);
       grid.update(now, before && before.by !== now.by ? null : before);
       const all = figuresOf(runs[now.run] as Run).all;
-      lines.replaceChildren(...all.flatMap((column) => {
-        const courses = coursesOf(runs, column.id);
-        const value = column.values.get(now.head);
-        if (!courses || value === undefined) return [];
-        return [h("figure", { title: column.about }, h("figcaption", {}, column.title, " ", h("b", {}, valueText(column, value))), courseSvg(courses.of(now.head), now.run, 170, 44, `${column.title} through training, now ${valueText(column, value)}`))];
-      }));
+      lines.replaceChildren(
+        ...all.flatMap((column) => {
+          const courses = coursesOf(runs, column.id);
+          const value = column.values.get(now.head);
+          if (!courses || value === undefined) return [];
+          return [
+            h(
+              "figure",
+              { title: column.about },
+              h("figcaption", {}, column.title, " ", h("b", {}, valueText(column, value))),
+              courseSvg(
+                courses.of(now.head),
+                now.run,
+                170,
+                44,
+                `${column.title} through training, now ${valueText(column, value)}`,
+              ),
+            ),
+          ];
+        }),
+      );
     },
   };
 }
