@@ -27,7 +27,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/heads/conversion/convert_model.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/model_ledger.h"

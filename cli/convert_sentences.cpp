@@ -12,7 +12,7 @@
 #include "multihead/evaluate/score.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/heads/conversion/convert_model.h"
-#include "multihead/heads/inspected_texts.h"
+#include "multihead/heads/sites/inspected_texts.h"
 
 namespace mh::cli {
 namespace {

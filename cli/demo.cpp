@@ -19,7 +19,7 @@
 #include "lab/demo/demo.h"
 #include "lab/demo/demo_page.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/pictures/heat_map.h"
+#include "multihead/heads/reports/pictures/heat_map.h"
 
 namespace mh::cli {
 namespace {

@@ -25,7 +25,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/sentence_model.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/io/npy.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/saved_vectors.h"

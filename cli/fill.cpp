@@ -20,7 +20,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/tasks/fill_words.h"
 

@@ -22,7 +22,7 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/tasks/chat_file.h"
 #include "multihead/tasks/generate_text.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace CLI {
 class App;

@@ -20,7 +20,7 @@
 #include "multihead/evaluate/perplexity.h"
 #include "multihead/evaluate/score.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh::cli {

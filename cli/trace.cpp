@@ -19,8 +19,8 @@
 #include "cli/trace_report.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
-#include "multihead/heads/observe_text.h"
-#include "multihead/heads/trace/trace_files.h"
+#include "multihead/heads/reports/trace/trace_files.h"
+#include "multihead/heads/sites/observe_text.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh::cli {

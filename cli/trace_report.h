@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/heads/trace/trace.h"
+#include "multihead/heads/reports/trace/trace.h"
 
 namespace mh::cli {
 

@@ -21,7 +21,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/generate/translate.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh::cli {

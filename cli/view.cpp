@@ -22,10 +22,10 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/checkpoint_names.h"
 #include "multihead/heads/corpus/corpus_files.h"
-#include "multihead/heads/inspected_texts.h"
-#include "multihead/heads/page/heads_page.h"
-#include "multihead/heads/page/page_run.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/reports/page/heads_page.h"
+#include "multihead/heads/reports/page/page_run.h"
+#include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/tasks/translate_text.h"
 
 namespace mh::cli {

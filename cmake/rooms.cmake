@@ -1,4 +1,5 @@
-# mh_room(NAME ROOMS ... NEEDS ...): the library multihead_NAME made of every source in multihead/NAME.
+# mh_room(NAME ROOMS ... NEEDS ...): the library multihead_NAME made of every source in multihead/NAME. A name may be that of a
+# folder in a folder: heads/sites is the library multihead_heads_sites.
 # mh_lab_room(NAME ...): the library multihead_lab_NAME made of lab/NAME; nobody else's program gets it, and with
 # -DMULTIHEAD_LAB=OFF there is none.
 # ROOMS are the rooms it may include (lab_NAME: one of the laboratory's); NEEDS are libraries from outside, seen by this
@@ -45,6 +46,7 @@ function(mh_library target folder)
   if(NOT sources)
     add_library(${target} INTERFACE)
     foreach(room ${ROOM_ROOMS})
+      string(REPLACE "/" "_" room ${room})
       target_link_libraries(${target} INTERFACE multihead_${room})
     endforeach()
     target_include_directories(${target} INTERFACE
@@ -57,14 +59,16 @@ function(mh_library target folder)
     target_include_directories(${target} PUBLIC
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     foreach(room ${ROOM_ROOMS})
+      string(REPLACE "/" "_" room ${room})
       target_link_libraries(${target} PUBLIC multihead_${room})
     endforeach()
     target_link_libraries(${target} PRIVATE fmt::fmt ${ROOM_NEEDS})
   endif()
 endfunction()
 
-function(mh_room name)
-  mh_library(multihead_${name} multihead/${name} ${ARGN})
+function(mh_room folder)
+  string(REPLACE "/" "_" name ${folder})
+  mh_library(multihead_${name} multihead/${folder} ${ARGN})
   add_library(multihead::${name} ALIAS multihead_${name})
   set_property(GLOBAL APPEND PROPERTY MULTIHEAD_ROOMS ${name})
 endfunction()

@@ -10,36 +10,36 @@
 //
 //   const mh::HeadsText text{.sources = lines};                                        // or mh::FilesCorpus: files of any size
 //   mh::TextCorpus corpus(text);
-//   mh::head_stats(folder, corpus);  // head_relations, head_alignment, similar_heads, head_evidence, head_circuits (docs/heads)
-//   mh::head_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
-//   mh::patch_heads(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
+//   mh::heads_stats(folder, corpus);  // heads_relations, heads_alignment, heads_similar, heads_where, heads_circuits (docs/heads)
+//   mh::heads_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
+//   mh::heads_patch(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
 //
-//   mh::attribute(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
+//   mh::heads_attribution(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
 //
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
 // programs.
 #pragma once
 
-#include "multihead/heads/attribution/attribution.h"
 #include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/attribution/heads_attribution.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/heads/corpus/corpus_files.h"
-#include "multihead/heads/head_alignment.h"
-#include "multihead/heads/head_patching.h"
-#include "multihead/heads/head_relations.h"
-#include "multihead/heads/head_similarity.h"
-#include "multihead/heads/head_stats.h"
+#include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/importance/pruning_curve.h"
-#include "multihead/heads/inspect_heads.h"
-#include "multihead/heads/measures/circuits.h"
-#include "multihead/heads/measures/observe_corpus.h"
-#include "multihead/heads/observe_text.h"
-#include "multihead/heads/pictures/draw_heads.h"
-#include "multihead/heads/pictures/heat_map.h"
-#include "multihead/heads/site_values.h"
-#include "multihead/heads/text_pass.h"
-#include "multihead/heads/where_heads.h"
+#include "multihead/heads/measures/heads_alignment.h"
+#include "multihead/heads/measures/heads_circuits.h"
+#include "multihead/heads/measures/heads_relations.h"
+#include "multihead/heads/measures/heads_similar.h"
+#include "multihead/heads/measures/heads_stats.h"
+#include "multihead/heads/measures/heads_where.h"
+#include "multihead/heads/measures/inspect_heads.h"
+#include "multihead/heads/patching/heads_patch.h"
+#include "multihead/heads/reports/pictures/draw_heads.h"
+#include "multihead/heads/reports/pictures/heat_map.h"
+#include "multihead/heads/sites/observe_text.h"
+#include "multihead/heads/sites/site_values.h"
+#include "multihead/heads/sites/text_pass.h"
 #include "multihead/model.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_name.h"

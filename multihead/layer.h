@@ -16,6 +16,6 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/base/random.h"
 #include "multihead/batch/batch.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/tensor/tensor.h"

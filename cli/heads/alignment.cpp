@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/measures_json.h"
+#include "multihead/heads/reports/measures_json.h"
 
 namespace mh::cli {
 namespace {
@@ -66,7 +66,7 @@ void add_heads_alignment(CLI::App& heads) {
     if (flags->corpus.alignment.empty())
       throw UsageError("alignments are needed to compare with: give --alignment FILE");
     CorpusRun run(flags->corpus);
-    const AlignmentReport report = head_alignment(run.folder(), run.corpus(), run.options());
+    const AlignmentReport report = heads_alignment(run.folder(), run.corpus(), run.options());
     write_text(flags->corpus.output, flags->corpus.json
                                          ? alignment_json(report, flags->corpus.model)
                                          : alignment_table(report, static_cast<size_t>(flags->top)));

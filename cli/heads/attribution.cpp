@@ -15,10 +15,10 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "multihead/base/error.h"
-#include "multihead/heads/attribution/attribution.h"
-#include "multihead/heads/attribution/attribution_json.h"
 #include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/attribution/heads_attribution.h"
 #include "multihead/heads/corpus/corpus_files.h"
+#include "multihead/heads/reports/attribution_json.h"
 
 namespace mh::cli {
 namespace {
@@ -83,10 +83,10 @@ void run_attribution(AttributionFlags& flags, const CLI::App& verb) {
   if (verb.get_option("--token")->count() > 0) flags.options.position = flags.position;
   flags.options.remark = [](const std::string& line) { remark(line); };
   if (flags.text.empty()) return run_faithfulness(flags);
-  const Attributions found =
+  const AttributionReport found =
       flags.second.empty()
-          ? attribute(load_model(flags.model), flags.text, flags.options)
-          : attribute(load_sentence_model(flags.model), flags.text, flags.second, flags.options);
+          ? heads_attribution(load_model(flags.model), flags.text, flags.options)
+          : heads_attribution(load_sentence_model(flags.model), flags.text, flags.second, flags.options);
   write_text(flags.output,
              flags.json ? attribution_json(found, flags.model, flags.text) : attribution_table(found));
 }

@@ -25,7 +25,7 @@ std::string number_of(double score) {
   return fmt::format("{:8.{}f}", score, size >= 100 ? 2 : size >= 10 ? 3 : 4);
 }
 
-std::string what_is_explained(const Attributions& found) {
+std::string what_is_explained(const AttributionReport& found) {
   if (found.explained.empty())
     return fmt::format("The cosine with \"{}\": {:.4f}; {:.4f} when every token read is {}.", found.second,
                        found.score, found.replaced_score, found.source_replacement);
@@ -67,7 +67,7 @@ const char* short_name(AttributionMethod method) {
   return "";
 }
 
-std::string attribution_table(const Attributions& found) {
+std::string attribution_table(const AttributionReport& found) {
   std::string text;
   if (!found.translation.empty()) text += wrapped("translation: " + found.translation, "", 80, "  ");
   text += wrapped(what_is_explained(found)) + "\n";

@@ -11,15 +11,15 @@
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
-#include "multihead/heads/measures/circuits.h"
-#include "multihead/heads/measures/circuits_json.h"
+#include "multihead/heads/measures/heads_circuits.h"
+#include "multihead/heads/reports/circuits_json.h"
 
 namespace mh::cli {
 
 void add_heads_circuits(CLI::App& heads) {
   struct Flags {
     std::string model = {}, output = {};
-    ReportFlags<CircuitOptions> settings = {};
+    ReportFlags<CircuitsOptions> settings = {};
     int shown = 20;
     bool json = false;
   };
@@ -36,10 +36,10 @@ void add_heads_circuits(CLI::App& heads) {
   verb->footer("Example:\n  multihead heads circuits minilm\n  multihead heads circuits demo --json");
   verb->callback([flags, verb, compositions] {
     refuse_flags_of_heads(*verb);
-    CircuitOptions options = flags->settings.given();
+    CircuitsOptions options = flags->settings.given();
     options.compositions = flags->shown > 0;
     const ModelFolder folder = load_model(flags->model);
-    const Circuits circuits = head_circuits(*folder.model, options);
+    const CircuitsReport circuits = heads_circuits(*folder.model, options);
     const auto shown = static_cast<size_t>(flags->shown);
     write_text(flags->output, flags->json ? flags->settings.with_options(
                                                 circuits_json(flags->model, circuits,

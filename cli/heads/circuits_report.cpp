@@ -34,7 +34,7 @@ char letter_of_part(HeadPart part) {
   return static_cast<char>(letter_of(part) - 'a' + 'A');
 }
 
-std::string compositions_part(const Circuits& circuits, size_t count) {
+std::string compositions_part(const CircuitsReport& circuits, size_t count) {
   const std::vector<Composition> strongest = strongest_compositions(circuits, count);
   if (strongest.empty()) return "";
   std::string text = fmt::format("\nThe strongest of {}\n{:<30}{:<30}{:>2}{:>9}{:>9}\n",
@@ -50,7 +50,7 @@ std::string compositions_part(const Circuits& circuits, size_t count) {
 
 }  // namespace
 
-std::string circuits_table(const Circuits& circuits, const CircuitsTableOptions& options) {
+std::string circuits_table(const CircuitsReport& circuits, const CircuitsTableOptions& options) {
   std::string text, attention;
   const bool copies = std::any_of(circuits.heads.begin(), circuits.heads.end(),
                                   [](const HeadCircuits& head) { return head.copying.has_value(); });

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "multihead/heads/measures/circuits.h"
+#include "multihead/heads/measures/heads_circuits.h"
 
 namespace mh::cli {
 
@@ -13,6 +13,6 @@ struct CircuitsTableOptions {
 };
 
 /// A table for each attention, a line a head; then the strongest compositions beside those of random matrices.
-std::string circuits_table(const Circuits& circuits, const CircuitsTableOptions& options = {});
+std::string circuits_table(const CircuitsReport& circuits, const CircuitsTableOptions& options = {});
 
 }  // namespace mh::cli

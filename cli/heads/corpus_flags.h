@@ -12,7 +12,7 @@
 #include "multihead/folders/sentence_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/corpus/observe_heads.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace CLI {
 class App;

@@ -21,12 +21,12 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/attention_file.h"
 #include "multihead/heads/corpus/corpus_files.h"
-#include "multihead/heads/inspect_heads.h"
-#include "multihead/heads/pictures/draw_heads.h"
-#include "multihead/heads/report_json.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/measures/inspect_heads.h"
+#include "multihead/heads/reports/attention_file.h"
+#include "multihead/heads/reports/pictures/draw_heads.h"
+#include "multihead/heads/reports/report_json.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh::cli {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "multihead/heads/inspect_heads.h"
-#include "multihead/heads/pictures/heat_map.h"
+#include "multihead/heads/measures/inspect_heads.h"
+#include "multihead/heads/reports/pictures/heat_map.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh::cli {

@@ -9,7 +9,7 @@
 #include "cli/heads/importance_report.h"
 #include "cli/heads/report_flags.h"
 #include "cli/options.h"
-#include "multihead/heads/importance/importance_json.h"
+#include "multihead/heads/reports/importance_json.h"
 
 namespace mh::cli {
 namespace {
@@ -37,8 +37,8 @@ void run_importance(const ImportanceFlags& flags) {
             return importance_table(curve.importance, top) + curve_table(curve);
           });
   } else {
-    write(head_importance(run.model(), run.corpus(), settings.importance),
-          [&](const HeadImportanceReport& report) { return importance_table(report, top); });
+    write(heads_importance(run.model(), run.corpus(), settings.importance),
+          [&](const ImportanceReport& report) { return importance_table(report, top); });
   }
 }
 

@@ -26,7 +26,7 @@ const char* score_in_words(ScoreKind kind) {
   return "cosine of sentence vectors";
 }
 
-std::string measure_in_words(const HeadImportanceReport& report) {
+std::string measure_in_words(const ImportanceReport& report) {
   const char* const to =
       report.to == AblatedTo::kZero ? "multiplied by 0" : "replaced by its mean over the corpus";
   switch (report.measure) {
@@ -57,7 +57,7 @@ std::string bar(double share, int columns) {
 
 }  // namespace
 
-std::string importance_table(const HeadImportanceReport& report, size_t shown) {
+std::string importance_table(const ImportanceReport& report, size_t shown) {
   std::string text = what_was_read(report.read);
   text += wrapped(
       fmt::format("score of a sentence: {}; its mean: {:.4f}", score_in_words(report.kind), report.score));

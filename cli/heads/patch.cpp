@@ -13,8 +13,8 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/folders/sentence_model.h"
-#include "multihead/heads/head_patching.h"
-#include "multihead/heads/patch_json.h"
+#include "multihead/heads/patching/heads_patch.h"
+#include "multihead/heads/reports/patch_json.h"
 
 namespace mh::cli {
 namespace {
@@ -28,11 +28,11 @@ struct PatchFlags {
   bool json = false;
 };
 
-HeadPatching patched(const PatchFlags& flags, const PatchOptions& options) {
+PatchReport patched(const PatchFlags& flags, const PatchOptions& options) {
   const ModelFolder folder = load_model(flags.model);
-  if (folder.model->predicts()) return patch_heads(folder, flags.question, options);
+  if (folder.model->predicts()) return heads_patch(folder, flags.question, options);
   const SentenceModel model = load_sentence_model(flags.model);
-  return patch_heads(model, flags.question, options);
+  return heads_patch(model, flags.question, options);
 }
 
 void run_patch(PatchFlags& flags) {
@@ -52,7 +52,7 @@ void run_patch(PatchFlags& flags) {
     progress.expect(all);
     progress.show(done);
   };
-  const HeadPatching patching = patched(flags, options);
+  const PatchReport patching = patched(flags, options);
   progress.clear();
   write_text(flags.output,
              flags.json ? patch_json(patching, flags.model) : patching_tables(patching, flags.strongest));

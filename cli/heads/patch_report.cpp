@@ -56,7 +56,7 @@ struct PatchTable {
   }
 };
 
-std::string position_label(const HeadPatching& patching, const std::string& stack, int32_t position) {
+std::string position_label(const PatchReport& patching, const std::string& stack, int32_t position) {
   const auto at = static_cast<size_t>(position);
   const std::string &clean = patching.clean_text(stack).labels[at],
                     &corrupt = patching.corrupt_text(stack).labels[at];
@@ -90,7 +90,7 @@ PatchTable layers_by_heads(const std::vector<const PatchedValue*>& values) {
 }
 
 /// Positions down, layers across: of heads the strongest of the layer.
-PatchTable positions_by_layers(const HeadPatching& patching, const std::vector<const PatchedValue*>& values) {
+PatchTable positions_by_layers(const PatchReport& patching, const std::vector<const PatchedValue*>& values) {
   const std::string& stack = values[0]->place.stack;
   PatchTable table{.corner = "position"};
   int32_t positions = 0;
@@ -142,7 +142,7 @@ std::string what_is_patched(PatchedPart part) {
                                        : "the input of a layer, or the last one's output";
 }
 
-std::string strongest_part(const HeadPatching& patching, int64_t count) {
+std::string strongest_part(const PatchReport& patching, int64_t count) {
   const std::vector<const PatchedValue*> values = patching.strongest(static_cast<size_t>(count));
   if (values.empty()) return "";
   std::string text = fmt::format("\n{:<30}{:>10}{:>10}{}\n", "strongest", "restored %", "score",
@@ -159,7 +159,7 @@ std::string strongest_part(const HeadPatching& patching, int64_t count) {
 
 }  // namespace
 
-std::string patching_tables(const HeadPatching& patching, int64_t strongest) {
+std::string patching_tables(const PatchReport& patching, int64_t strongest) {
   std::string text = wrapped(fmt::format("{} rather than {}", answer_words(patching.texts.answer),
                                          answer_words(patching.texts.wrong)));
   const std::string measure = patching.of_vectors ? "cos " : "log p ";

@@ -26,7 +26,7 @@
 #include "multihead/heads/conversion/compare_speed.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/conversion/prune_heads.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace mh::cli {
 namespace {

@@ -20,7 +20,7 @@
 #include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/measures_json.h"
+#include "multihead/heads/reports/measures_json.h"
 
 namespace mh::cli {
 namespace {
@@ -150,7 +150,7 @@ void add_heads_relations(CLI::App& heads) {
     CorpusRun run(flags->corpus);
     options.observe = run.options();
     if (!flags->relation.empty()) options.random = false;
-    const RelationsReport report = head_relations(run.folder(), run.corpus(), options);
+    const RelationsReport report = heads_relations(run.folder(), run.corpus(), options);
     if (flags->corpus.json)
       return write_text(flags->corpus.output,
                         flags->settings.with_options(relations_json(report, flags->corpus.model), options));

@@ -7,7 +7,7 @@
 #include "cli/help_format.h"
 #include "cli/setting_flags.h"
 #include "multihead/base/file.h"
-#include "multihead/heads/report_options.h"
+#include "multihead/heads/reports/report_options.h"
 
 namespace mh::cli {
 

@@ -15,10 +15,10 @@
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/head_similarity.h"
-#include "multihead/heads/pictures/draw_similar.h"
-#include "multihead/heads/similar_json.h"
+#include "multihead/heads/measures/heads_similar.h"
+#include "multihead/heads/reports/pictures/draw_similar.h"
+#include "multihead/heads/reports/similar_json.h"
+#include "multihead/heads/sites/attention_name.h"
 
 namespace mh::cli {
 namespace {
@@ -114,7 +114,7 @@ std::string clusters_part(const SimilarKind& kind, double ratio) {
          text;
 }
 
-std::string similar_table(const SimilarHeads& similar) {
+std::string similar_table(const SimilarReport& similar) {
   std::string text = what_was_read(similar.read);
   for (const SimilarKind& kind : similar.kinds) {
     const auto heads = std::ssize(kind.compared.heads);
@@ -153,7 +153,7 @@ void add_heads_similar(CLI::App& heads) {
     SimilarOptions options = flags->settings.given();
     CorpusRun run(flags->corpus);
     options.observe = run.options();
-    const SimilarHeads similar = similar_heads(run.folder(), run.corpus(), options);
+    const SimilarReport similar = heads_similar(run.folder(), run.corpus(), options);
     if (!flags->svg.empty()) write_text(flags->svg, draw_similar(similar));
     write_text(flags->corpus.output,
                flags->corpus.json

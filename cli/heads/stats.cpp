@@ -11,7 +11,7 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/help_format.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/measures_json.h"
+#include "multihead/heads/reports/measures_json.h"
 
 namespace mh::cli {
 namespace {
@@ -49,7 +49,7 @@ std::string line_of(const HeadStats& head) {
   return line + "\n";
 }
 
-std::string stats_table(const HeadStatsReport& report) {
+std::string stats_table(const StatsReport& report) {
   std::string text = what_was_read(report.read);
   std::string attention;
   bool repeated = false;
@@ -91,7 +91,7 @@ void add_heads_stats(CLI::App& heads) {
   verb->callback([flags, verb] {
     refuse_flags_of_heads(*verb);
     CorpusRun run(*flags);
-    const HeadStatsReport report = head_stats(run.folder(), run.corpus(), run.options());
+    const StatsReport report = heads_stats(run.folder(), run.corpus(), run.options());
     write_text(flags->output, flags->json ? stats_json(report, flags->model) : stats_table(report));
   });
 }

@@ -14,15 +14,15 @@
 #include "cli/heads/where_report.h"
 #include "cli/help_format.h"
 #include "multihead/base/error.h"
-#include "multihead/heads/where_heads.h"
-#include "multihead/heads/where_json.h"
+#include "multihead/heads/measures/heads_where.h"
+#include "multihead/heads/reports/where_json.h"
 
 namespace mh::cli {
 namespace {
 
 struct WhereFlags {
   CorpusFlags corpus = {};
-  ReportFlags<EvidenceOptions> settings = {};
+  ReportFlags<WhereOptions> settings = {};
   std::vector<std::string> heads = {};
   bool all = false;
 };
@@ -34,10 +34,10 @@ void run_where(const WhereFlags& flags) {
   if (!flags.heads.empty() && flags.all)
     throw UsageError(
         fmt::format("give --all or heads, not both: leave out --all or {}", flags.heads.front()));
-  EvidenceOptions options = flags.settings.given();
+  WhereOptions options = flags.settings.given();
   for (const std::string& head : flags.heads) options.heads.emplace_back(head);
   CorpusRun run(flags.corpus);
-  const HeadEvidenceReport report = head_evidence(run.folder(), run.corpus(), options, run.options());
+  const WhereReport report = heads_where(run.folder(), run.corpus(), options, run.options());
   if (flags.corpus.json)
     return write_text(flags.corpus.output,
                       flags.settings.with_options(where_json(report, flags.corpus.model), options));

@@ -8,7 +8,7 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/observe_text.h"
+#include "multihead/heads/sites/observe_text.h"
 
 namespace mh::cli {
 namespace {
@@ -142,7 +142,7 @@ std::string line_of_evidence(const HeadEvidence& head) {
 
 }  // namespace
 
-std::string evidence_pages(const HeadEvidenceReport& report, bool colours) {
+std::string evidence_pages(const WhereReport& report, bool colours) {
   std::string text = what_was_read(report.read);
   for (const HeadEvidence& head : report.heads) text += page_of(head, colours);
   return text + "\n" +
@@ -159,7 +159,7 @@ std::string evidence_pages(const HeadEvidenceReport& report, bool colours) {
              "chose evenly. Attention is not yet an explanation: docs/heads/where.md.");
 }
 
-std::string evidence_table(const HeadEvidenceReport& report) {
+std::string evidence_table(const WhereReport& report) {
   std::string text = what_was_read(report.read), attention;
   for (const HeadEvidence& head : report.heads) {
     if (head.attention != attention) {

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "multihead/heads/where_heads.h"
+#include "multihead/heads/measures/heads_where.h"
 
 namespace mh::cli {
 
 /// Everything about each head.
-std::string evidence_pages(const HeadEvidenceReport& report, bool colours);
+std::string evidence_pages(const WhereReport& report, bool colours);
 /// A line a head.
-std::string evidence_table(const HeadEvidenceReport& report);
+std::string evidence_table(const WhereReport& report);
 
 /// Characters [begin, end) of a text, and what stands around them.
 struct MarkedPart {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lab/grammar/grammar.h"
-#include "multihead/heads/inspect_heads.h"
+#include "multihead/heads/measures/inspect_heads.h"
 #include "multihead/train/translator/train_translator.h"
 
 namespace mh {

@@ -6,8 +6,8 @@
 #include "multihead/folders/weights_hash.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/importance/scored_texts.h"
-#include "multihead/heads/page/heads_page.h"
-#include "multihead/heads/page/page_attribution.h"
+#include "multihead/heads/reports/page/heads_page.h"
+#include "multihead/heads/reports/page/page_attribution.h"
 
 namespace mh {
 

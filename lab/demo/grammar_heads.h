@@ -4,7 +4,7 @@
 #include <span>
 
 #include "lab/grammar/grammar.h"
-#include "multihead/heads/inspect_heads.h"
+#include "multihead/heads/measures/inspect_heads.h"
 
 namespace mh {
 

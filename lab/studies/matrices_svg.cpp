@@ -7,7 +7,7 @@
 
 #include "lab/studies/plot_parts.h"
 #include "multihead/base/error.h"
-#include "multihead/heads/pictures/heat_map_svg.h"
+#include "multihead/heads/reports/pictures/heat_map_svg.h"
 
 namespace mh {
 

@@ -8,7 +8,7 @@
 #include "lab/studies/report.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/pictures/svg.h"
+#include "multihead/heads/reports/pictures/svg.h"
 
 namespace mh {
 

@@ -7,7 +7,7 @@
 
 #include "lab/studies/plot_parts.h"
 #include "lab/studies/report.h"
-#include "multihead/heads/pictures/svg.h"
+#include "multihead/heads/reports/pictures/svg.h"
 
 namespace mh {
 namespace {

@@ -9,7 +9,7 @@
 #include "lab/studies/report.h"
 #include "lab/studies/statistics.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/pictures/heat_map.h"
+#include "multihead/heads/reports/pictures/heat_map.h"
 
 namespace mh {
 namespace {

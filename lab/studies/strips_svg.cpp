@@ -9,7 +9,7 @@
 #include "lab/studies/plot_parts.h"
 #include "lab/studies/statistics.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/pictures/svg.h"
+#include "multihead/heads/reports/pictures/svg.h"
 
 namespace mh {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lab/studies/equal_start.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/measures/similar_heads.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/layer_weights.h"

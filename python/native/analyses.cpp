@@ -12,22 +12,22 @@
 #include "call.h"
 #include "corpus.h"
 #include "model.h"
-#include "multihead/heads/attribution/attribution_json.h"
 #include "multihead/heads/attribution/faithfulness.h"
-#include "multihead/heads/head_alignment.h"
-#include "multihead/heads/head_patching.h"
-#include "multihead/heads/head_relations.h"
-#include "multihead/heads/head_similarity.h"
-#include "multihead/heads/head_stats.h"
-#include "multihead/heads/importance/importance_json.h"
 #include "multihead/heads/importance/pruning_curve.h"
-#include "multihead/heads/measures/circuits_json.h"
-#include "multihead/heads/measures_json.h"
-#include "multihead/heads/patch_json.h"
-#include "multihead/heads/report_options.h"
-#include "multihead/heads/similar_json.h"
-#include "multihead/heads/where_heads.h"
-#include "multihead/heads/where_json.h"
+#include "multihead/heads/measures/heads_alignment.h"
+#include "multihead/heads/measures/heads_relations.h"
+#include "multihead/heads/measures/heads_similar.h"
+#include "multihead/heads/measures/heads_stats.h"
+#include "multihead/heads/measures/heads_where.h"
+#include "multihead/heads/patching/heads_patch.h"
+#include "multihead/heads/reports/attribution_json.h"
+#include "multihead/heads/reports/circuits_json.h"
+#include "multihead/heads/reports/importance_json.h"
+#include "multihead/heads/reports/measures_json.h"
+#include "multihead/heads/reports/patch_json.h"
+#include "multihead/heads/reports/report_options.h"
+#include "multihead/heads/reports/similar_json.h"
+#include "multihead/heads/reports/where_json.h"
 #include "names.h"
 
 namespace mh::python {
@@ -83,7 +83,7 @@ Settings settings_of(const std::string& arguments, const char* function) {
 }
 
 std::string stats(const Reading& reading, HeadsCorpus& corpus) {
-  return stats_json(head_stats(reading.loaded.folder(), corpus, reading.options()), reading.loaded.path());
+  return stats_json(heads_stats(reading.loaded.folder(), corpus, reading.options()), reading.loaded.path());
 }
 
 std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random,
@@ -92,12 +92,12 @@ std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random,
   options.observe = reading.options();
   options.random = random;
   return with_options(
-      relations_json(head_relations(reading.loaded.folder(), corpus, options), reading.loaded.path()),
+      relations_json(heads_relations(reading.loaded.folder(), corpus, options), reading.loaded.path()),
       "relations", options);
 }
 
 std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
-  return alignment_json(head_alignment(reading.loaded.folder(), corpus, reading.options()),
+  return alignment_json(heads_alignment(reading.loaded.folder(), corpus, reading.options()),
                         reading.loaded.path());
 }
 
@@ -105,15 +105,15 @@ std::string similar(const Reading& reading, HeadsCorpus& corpus, const std::stri
   auto options = settings_of<SimilarOptions>(arguments, "similar");
   options.observe = reading.options();
   return with_options(
-      similar_json(similar_heads(reading.loaded.folder(), corpus, options), reading.loaded.path()), "similar",
+      similar_json(heads_similar(reading.loaded.folder(), corpus, options), reading.loaded.path()), "similar",
       options);
 }
 
 std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads,
                   const std::string& arguments) {
-  auto options = settings_of<EvidenceOptions>(arguments, "where");
+  auto options = settings_of<WhereOptions>(arguments, "where");
   options.heads = patterns_of(heads);
-  return with_options(where_json(head_evidence(reading.loaded.folder(), corpus, options, reading.options()),
+  return with_options(where_json(heads_where(reading.loaded.folder(), corpus, options, reading.options()),
                                  reading.loaded.path()),
                       "where", options);
 }
@@ -126,7 +126,7 @@ std::string importance(const Reading& reading, HeadsCorpus& corpus, const std::s
   return with_options(
       settings.curve
           ? importance_json(pruning_curve(model, corpus, settings.importance, settings.steps), path)
-          : importance_json(head_importance(model, corpus, settings.importance), path),
+          : importance_json(heads_importance(model, corpus, settings.importance), path),
       "importance", settings);
 }
 
@@ -159,10 +159,10 @@ std::string faithful(const Reading& reading, HeadsCorpus& corpus, bool of_pairs,
 }
 
 std::string circuits(const LoadedModel& loaded, bool compositions, const std::string& arguments) {
-  auto options = settings_of<CircuitOptions>(arguments, "circuits");
+  auto options = settings_of<CircuitsOptions>(arguments, "circuits");
   options.compositions = compositions;
   return long_call([&] {
-    return with_options(circuits_json(loaded.path(), head_circuits(loaded.model(), options)), "circuits",
+    return with_options(circuits_json(loaded.path(), heads_circuits(loaded.model(), options)), "circuits",
                         options);
   });
 }
@@ -180,8 +180,8 @@ std::string patch(const LoadedModel& loaded, const std::string& clean, const std
   if (progress) options.progress = [&](int64_t done, int64_t) { progress(done); };
   return long_call([&] {
     options.sites = sites_of(edits, loaded);
-    const HeadPatching found = loaded.model().predicts() ? patch_heads(loaded.folder(), question, options)
-                                                         : patch_heads(loaded.sentences(), question, options);
+    const PatchReport found = loaded.model().predicts() ? heads_patch(loaded.folder(), question, options)
+                                                        : heads_patch(loaded.sentences(), question, options);
     return patch_json(found, loaded.path());
   });
 }
@@ -198,8 +198,8 @@ std::string attribution(const LoadedModel& loaded, const std::string& text, cons
                                    .batch_tokens = max_batch_tokens,
                                    .remark = warn};
   return long_call([&] {
-    return attribution_json(second.empty() ? attribute(loaded.folder(), text, options)
-                                           : attribute(loaded.sentences(), text, second, options),
+    return attribution_json(second.empty() ? heads_attribution(loaded.folder(), text, options)
+                                           : heads_attribution(loaded.sentences(), text, second, options),
                             loaded.path(), text);
   });
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "multihead/folders/sentence_model.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh::python {

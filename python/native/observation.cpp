@@ -24,8 +24,8 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/batch/batch.h"
 #include "multihead/folders/sentence_tokens.h"
-#include "multihead/heads/observe_text.h"
-#include "multihead/heads/text_pass.h"
+#include "multihead/heads/sites/observe_text.h"
+#include "multihead/heads/sites/text_pass.h"
 #include "names.h"
 
 namespace mh::python {

@@ -11,11 +11,11 @@
 #include "module_parts.h"
 #include "multihead/base/error.h"
 #include "multihead/base/suggestions.h"
-#include "multihead/heads/head_relations.h"
-#include "multihead/heads/head_similarity.h"
 #include "multihead/heads/importance/pruning_curve.h"
-#include "multihead/heads/measures/circuits.h"
 #include "multihead/heads/measures/head_evidence.h"
+#include "multihead/heads/measures/heads_circuits.h"
+#include "multihead/heads/measures/heads_relations.h"
+#include "multihead/heads/measures/heads_similar.h"
 #include "multihead/io/describe_settings.h"
 
 namespace mh::python {
@@ -35,11 +35,11 @@ std::string described(Settings defaults) {
 }
 
 std::string settings(const std::string& verb) {
-  if (verb == "circuits") return described(CircuitOptions());
+  if (verb == "circuits") return described(CircuitsOptions());
   if (verb == "importance") return described(ImportanceSettings());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());
-  if (verb == "where") return described(EvidenceOptions());
+  if (verb == "where") return described(WhereOptions());
   throw UsageError("no settings of `multihead heads " + verb + "` are described");
 }
 

@@ -15,7 +15,7 @@
 #include "corpus.h"
 #include "model.h"
 #include "multihead/base/file.h"
-#include "multihead/heads/page/page_run.h"
+#include "multihead/heads/reports/page/page_run.h"
 
 namespace mh::python {
 namespace {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "multihead/heads/attribution/faithfulness.h"
-#include "multihead/heads/head_patching.h"
-#include "multihead/heads/head_relations.h"
-#include "multihead/heads/head_similarity.h"
 #include "multihead/heads/importance/pruning_curve.h"
-#include "multihead/heads/measures/circuits.h"
+#include "multihead/heads/measures/heads_circuits.h"
+#include "multihead/heads/measures/heads_relations.h"
+#include "multihead/heads/measures/heads_similar.h"
+#include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/measures/induction.h"
-#include "multihead/heads/where_heads.h"
+#include "multihead/heads/patching/heads_patch.h"
 #include "multihead/multihead.h"
 #include "tests/support/places.h"
 
@@ -51,29 +51,29 @@ class HostileOptions : public testing::Test {
 TEST_F(HostileOptions, OfMeasures) {
   for (const int wrong : {-1, kLeastInt}) {
     TextCorpus corpus(lines());
-    expect_option_refused("nearest", [&] { similar_heads(encoder, corpus, {.nearest = wrong}); });
+    expect_option_refused("nearest", [&] { heads_similar(encoder, corpus, {.nearest = wrong}); });
     expect_option_refused("most_bytes",
-                          [&] { similar_heads(encoder, corpus, {.compare = {.most_bytes = wrong}}); });
-    expect_option_refused("sentences", [&] { head_evidence(encoder, corpus, {.sentences = wrong}); });
-    expect_option_refused("usual", [&] { head_evidence(encoder, corpus, {.usual = wrong}); });
-    expect_option_refused("tokens", [&] { head_evidence(encoder, corpus, {.tokens = wrong}); });
-    expect_option_refused("alike", [&] { head_evidence(encoder, corpus, {.alike = wrong}); });
-    expect_option_refused("least_count", [&] { head_evidence(encoder, corpus, {.least_count = wrong}); });
+                          [&] { heads_similar(encoder, corpus, {.compare = {.most_bytes = wrong}}); });
+    expect_option_refused("sentences", [&] { heads_where(encoder, corpus, {.sentences = wrong}); });
+    expect_option_refused("usual", [&] { heads_where(encoder, corpus, {.usual = wrong}); });
+    expect_option_refused("tokens", [&] { heads_where(encoder, corpus, {.tokens = wrong}); });
+    expect_option_refused("alike", [&] { heads_where(encoder, corpus, {.alike = wrong}); });
+    expect_option_refused("least_count", [&] { heads_where(encoder, corpus, {.least_count = wrong}); });
     expect_option_refused("least_support",
-                          [&] { head_relations(encoder, corpus, {.least_support = wrong}); });
-    expect_option_refused("probe", [&] { head_relations(encoder, corpus, {.probe_epochs = wrong}); });
-    expect_option_refused("random_draws", [&] { head_circuits(*encoder.model, {.random_draws = wrong}); });
+                          [&] { heads_relations(encoder, corpus, {.least_support = wrong}); });
+    expect_option_refused("probe", [&] { heads_relations(encoder, corpus, {.probe_epochs = wrong}); });
+    expect_option_refused("random_draws", [&] { heads_circuits(*encoder.model, {.random_draws = wrong}); });
     expect_option_refused("sequences", [&] { induction_scores(causal, {.sequences = wrong}); });
     expect_option_refused("length", [&] { induction_scores(causal, {.length = wrong}); });
   }
   TextCorpus corpus(lines());
   for (const double wrong : {kNan, -1.0, kInfinite}) {
-    expect_option_refused("cluster_ratio", [&] { similar_heads(encoder, corpus, {.cluster_ratio = wrong}); });
-    expect_option_refused("sure", [&] { head_evidence(encoder, corpus, {.sure = wrong}); });
+    expect_option_refused("cluster_ratio", [&] { heads_similar(encoder, corpus, {.cluster_ratio = wrong}); });
+    expect_option_refused("sure", [&] { heads_where(encoder, corpus, {.sure = wrong}); });
   }
-  expect_option_refused("sure", [&] { head_evidence(encoder, corpus, {.sure = 1.01}); });
-  expect_option_refused("sentences", [&] { head_evidence(encoder, corpus, {.sentences = kMostInt}); });
-  EXPECT_NO_THROW(similar_heads(encoder, corpus, {.nearest = 0, .cluster_ratio = 0}));
+  expect_option_refused("sure", [&] { heads_where(encoder, corpus, {.sure = 1.01}); });
+  expect_option_refused("sentences", [&] { heads_where(encoder, corpus, {.sentences = kMostInt}); });
+  EXPECT_NO_THROW(heads_similar(encoder, corpus, {.nearest = 0, .cluster_ratio = 0}));
 }
 
 TEST_F(HostileOptions, OfImportanceAndAttribution) {
@@ -81,7 +81,7 @@ TEST_F(HostileOptions, OfImportanceAndAttribution) {
   TextCorpus corpus(lines());
   for (const int wrong : {0, -1, kLeastInt, kMostInt}) {
     expect_option_refused("points", [&] { pruning_curve(model, corpus, {}, {.points = wrong}); });
-    expect_option_refused("steps", [&] { attribute(encoder, "two dogs run .", {.steps = wrong}); });
+    expect_option_refused("steps", [&] { heads_attribution(encoder, "two dogs run .", {.steps = wrong}); });
     expect_option_refused("points", [&] { faithfulness(encoder, corpus, {.points = wrong}); });
     expect_option_refused("draws", [&] { faithfulness(encoder, corpus, {.draws = wrong}); });
     expect_option_refused("steps", [&] { faithfulness(encoder, corpus, {.attribution = {.steps = wrong}}); });
@@ -91,19 +91,19 @@ TEST_F(HostileOptions, OfImportanceAndAttribution) {
                           [&] { pruning_curve(model, corpus, {}, {.random_orders = wrong}); });
   for (const int64_t wrong : {int64_t{0}, int64_t{-1}, kLeastLong}) {
     expect_option_refused("batch_tokens",
-                          [&] { attribute(encoder, "two dogs run .", {.batch_tokens = wrong}); });
+                          [&] { heads_attribution(encoder, "two dogs run .", {.batch_tokens = wrong}); });
     EXPECT_THROW(
-        head_importance(model, corpus, {.texts = {.read = {.observe = {.max_batch_tokens = wrong}}}}),
+        heads_importance(model, corpus, {.texts = {.read = {.observe = {.max_batch_tokens = wrong}}}}),
         UsageError);
     corpus.restart();
     EXPECT_THROW(
-        patch_heads(encoder, {.clean = "a dog", .corrupt = "a cat", .answer = "runs", .wrong = "sees"},
+        heads_patch(encoder, {.clean = "a dog", .corrupt = "a cat", .answer = "runs", .wrong = "sees"},
                     {.max_batch_tokens = wrong}),
         UsageError);
   }
-  EXPECT_THROW(attribute(encoder, "two dogs run .", {.position = -1}), UsageError);
+  EXPECT_THROW(heads_attribution(encoder, "two dogs run .", {.position = -1}), UsageError);
   for (const double wrong : {kNan, -1.0, 0.0, 1.01}) {
-    EXPECT_THROW(head_importance(model, corpus, {.texts = {.masked = wrong}}), UsageError);
+    EXPECT_THROW(heads_importance(model, corpus, {.texts = {.masked = wrong}}), UsageError);
     corpus.restart();
   }
 }

@@ -7,7 +7,7 @@
 
 #include "tests/cli/run_tool.h"
 #include "tests/cli/small_folder.h"
-#include "tests/heads/read_page.h"
+#include "tests/heads/reports/read_page.h"
 
 namespace mh {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/small_model.h"

@@ -7,7 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/generate/naive_search.h"
 #include "tests/support/small_model.h"

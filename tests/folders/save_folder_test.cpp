@@ -15,7 +15,7 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/heads/conversion/convert_model.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 

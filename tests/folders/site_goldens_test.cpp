@@ -14,7 +14,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/batch/batch.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/next_words.h"

@@ -14,7 +14,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/generate/prompt_cache.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/vocabulary_head.h"
 #include "tests/generate/generate_golden.h"

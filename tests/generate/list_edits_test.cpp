@@ -12,7 +12,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/generate/generate.h"
 #include "multihead/generate/translate.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/small_model.h"
 

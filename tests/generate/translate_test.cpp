@@ -6,7 +6,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/beam_search.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/support/small_model.h"
 

@@ -13,7 +13,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/generate/generate.h"
 #include "multihead/generate/translate.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/generate/naive_search.h"
 #include "tests/support/places.h"

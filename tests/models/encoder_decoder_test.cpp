@@ -11,7 +11,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/folders/families/marian.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/vocabulary_head.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 

@@ -12,7 +12,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/decoding.h"
 #include "multihead/models/encoder_model.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/decoding.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/attention_positions.h"
 #include "multihead/nn/heads.h"
 #include "tests/nn/geometries/suites.h"

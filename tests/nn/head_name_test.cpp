@@ -10,7 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace mh {
 namespace {

@@ -12,7 +12,7 @@
 #include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/stack.h"
 #include "multihead/nn/stack_cache.h"
 #include "tests/nn/stack_kinds.h"

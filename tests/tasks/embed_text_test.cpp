@@ -12,7 +12,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/io/lines.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/train_tokenizer.h"

@@ -10,7 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "tests/support/goldens.h"
 
 namespace mh {

@@ -9,7 +9,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/io/lines.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "multihead/heads/inspect_heads.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/measures/inspect_heads.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/io/lines.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/tasks/embed_text.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "multihead/heads/conversion/convert_model.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/hard_concrete.h"
 #include "multihead/train/checkpoint_store.h"
 #include "tests/train/small_run.h"

@@ -8,7 +8,7 @@
 #include "lab/studies/diversity/claims.h"
 #include "lab/studies/lab.h"
 #include "multihead/base/ragged.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace mh::diversity {
 namespace {

@@ -12,7 +12,7 @@
 #include "lab/studies/claim_words.h"
 #include "lab/studies/lab.h"
 #include "lab/studies/one_product/claims.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace mh::one_product {
 namespace {

@@ -11,7 +11,7 @@
 #include "lab/studies/comparison.h"
 #include "lab/studies/lab.h"
 #include "lab/studies/one_product/claims.h"
-#include "multihead/heads/trace/trace.h"
+#include "multihead/heads/reports/trace/trace.h"
 
 namespace mh::one_product {
 namespace {

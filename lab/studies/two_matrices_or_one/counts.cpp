@@ -7,7 +7,7 @@
 #include "lab/studies/claim_words.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/trace/trace.h"
+#include "multihead/heads/reports/trace/trace.h"
 #include "multihead/nn/ledger.h"
 
 namespace mh::two_matrices_or_one {

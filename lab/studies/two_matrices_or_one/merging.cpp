@@ -5,7 +5,7 @@
 
 #include "lab/studies/claim_words.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace mh::two_matrices_or_one {
 namespace {

@@ -13,7 +13,7 @@
 #include "lab/studies/unique_heads/claims.h"
 #include "lab/studies/unique_heads/relations_found.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/measures/words.h"
+#include "multihead/heads/sites/words.h"
 
 namespace mh::unique_heads {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "lab/grammar/grammar.h"
 #include "lab/studies/arms.h"
-#include "multihead/heads/inspect_heads.h"
+#include "multihead/heads/measures/inspect_heads.h"
 
 namespace mh::unique_heads {
 

@@ -1,4 +1,4 @@
-// Attributions of a text that is explained already (attribution.h).
+// Attribution of a text that is explained already (attribution.h).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,6 @@ namespace mh {
 void check_attribution(const AttributionOptions& options);
 /// The methods that are asked for, in the order of their names. Throws UsageError on flow through too many tokens.
 std::vector<AttributionMethod> methods_to_run(const AttributionOptions& options, int64_t tokens);
-Attributions attribute_text(const ExplainedText& text, const AttributionOptions& options);
+AttributionReport attribute_text(const ExplainedText& text, const AttributionOptions& options);
 
 }  // namespace mh

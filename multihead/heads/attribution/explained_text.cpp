@@ -15,7 +15,7 @@
 #include "multihead/folders/mask_token.h"
 #include "multihead/folders/sentence_pooling.h"
 #include "multihead/folders/text_tokens.h"
-#include "multihead/heads/inspected_texts.h"
+#include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/text/unicode.h"
 

@@ -10,8 +10,8 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/batch/batch.h"
-#include "multihead/heads/attribution/attribution.h"
-#include "multihead/heads/text_pass.h"
+#include "multihead/heads/attribution/heads_attribution.h"
+#include "multihead/heads/sites/text_pass.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
@@ -27,7 +27,7 @@ Replacement replacement_of(const ModelFolder& folder, const Tokenizer& tokenizer
 
 class ExplainedText {
  public:
-  /// REQUIRES: the model outlives this. Throws UsageError as attribute() does.
+  /// REQUIRES: the model outlives this. Throws UsageError as heads_attribution() does.
   ExplainedText(const ModelFolder& folder, const std::string& text, const AttributionOptions& options);
   ExplainedText(const SentenceModel& model, const std::string& text, const std::string& second,
                 const AttributionOptions& options);
@@ -45,8 +45,8 @@ class ExplainedText {
   std::vector<int32_t> all_replaced() const;
   /// F of variants of the tokens, as many tokens as these.
   std::vector<double> scores(std::span<const std::vector<int32_t>> variants, int64_t batch_tokens) const;
-  /// Everything of Attributions that is known of the text.
-  const Attributions& known() const { return known_; }
+  /// Everything of AttributionReport that is known of the text.
+  const AttributionReport& known() const { return known_; }
 
  private:
   friend class ExplainedPass;
@@ -64,7 +64,7 @@ class ExplainedText {
   int32_t explained_ = 0;  // the token
   Tensor second_;          // the vector of the second text
   Replacement of_source_, of_target_;
-  Attributions known_;
+  AttributionReport known_;
 };
 
 class ExplainedPass {

@@ -45,7 +45,7 @@ class AreaSums {
   void add(const ExplainedText& text) {
     AttributionOptions asked = options_.attribution;
     asked.methods = methods_;
-    const Attributions found = attribute_text(text, asked);
+    const AttributionReport found = attribute_text(text, asked);
     for (size_t m = 0; m < methods_.size(); ++m) put(m, areas(text, found.of(methods_[m])));
     FaithfulnessAreas mean;
     for (int draw = 0; draw < options_.draws; ++draw) {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "multihead/base/interval.h"
-#include "multihead/heads/attribution/attribution.h"
+#include "multihead/heads/attribution/heads_attribution.h"
 #include "multihead/heads/corpus/heads_corpus.h"
 
 namespace mh {
@@ -55,7 +55,7 @@ struct Faithfulness {
 };
 
 /// Lines without text on all sides are left out and not counted. Throws UsageError when no line can be asked, saying why the last one was not,
-/// on a position, a token or a target in the options, and as attribute() does on the model; FormatError as the corpus does.
+/// on a position, a token or a target in the options, and as heads_attribution() does on the model; FormatError as the corpus does.
 Faithfulness faithfulness(const ModelFolder& folder, HeadsCorpus& corpus,
                           const FaithfulnessOptions& options = {});
 /// Of pairs of texts (HeadsText::pairs): tokens of the first are replaced.

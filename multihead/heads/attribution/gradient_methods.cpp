@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/inspected_texts.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace mh {
 namespace {

@@ -1,4 +1,4 @@
-// Attributions by gradients with respect to what the first layer reads (attribution.h).
+// Attribution by gradients with respect to what the first layer reads (attribution.h).
 #pragma once
 
 #include <cstdint>

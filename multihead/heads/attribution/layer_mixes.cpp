@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/attention_name.h"
+#include "multihead/heads/sites/attention_name.h"
 #include "multihead/nn/layer_weights.h"
 #include "multihead/nn/multi_head_attention.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multihead/heads/attribution/explained_text.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/tensor/linear_algebra.h"
 
 namespace mh {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "multihead/heads/attention_name.h"
+#include "multihead/heads/sites/attention_name.h"
 
 namespace mh {
 namespace {

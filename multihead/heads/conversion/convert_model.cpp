@@ -12,7 +12,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
 #include "multihead/batch/batch.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/multi_head_attention.h"

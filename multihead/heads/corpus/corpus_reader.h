@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/attention_name.h"
 #include "multihead/heads/corpus/heads_corpus.h"
-#include "multihead/heads/inspected_texts.h"
-#include "multihead/heads/measures/words.h"
-#include "multihead/heads/observe_text.h"
+#include "multihead/heads/sites/attention_name.h"
+#include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/heads/sites/observe_text.h"
+#include "multihead/heads/sites/words.h"
 #include "multihead/nn/sites.h"
 
 namespace mh {

@@ -9,7 +9,7 @@
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/corpus/corpus_reader.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
 
 namespace mh {
 

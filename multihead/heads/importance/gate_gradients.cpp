@@ -8,7 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 
 namespace mh {
 namespace {

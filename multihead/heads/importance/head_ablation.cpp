@@ -9,9 +9,9 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
-#include "multihead/heads/attention_name.h"
 #include "multihead/heads/importance/score_pass.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/attention_name.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {

@@ -10,7 +10,7 @@
 #include "multihead/base/finite.h"
 #include "multihead/base/random.h"
 #include "multihead/heads/importance/score_pass.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/io/check_option.h"
 
 namespace mh {
@@ -27,7 +27,7 @@ std::pair<ScoredTexts, ScoredTexts> halves_of(ScoredTexts texts) {
 }
 
 /// The last of the ranking first; with ranks within attentions, the last ones of all attentions before those above them.
-std::vector<HeadName> muting_order(const HeadImportanceReport& report) {
+std::vector<HeadName> muting_order(const ImportanceReport& report) {
   std::vector<std::pair<int, HeadName>> heads;  // how many of its attention are ranked below
   for (const HeadImportance& head : report.heads) {
     int below = 0;
@@ -88,8 +88,8 @@ std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts
   return scores;
 }
 
-PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
-                           const HeadImportanceOptions& options, const PruningCurveOptions& curve) {
+PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus, const ImportanceOptions& options,
+                           const PruningCurveOptions& curve) {
   check_settings(curve);
   if (options.measure == ImportanceMeasure::kAlone)
     throw UsageError(
@@ -104,7 +104,7 @@ PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
         fmt::format("a curve ranks heads on one half of the lines and scores them on the other; give "
                     "at least {} lines of text",
                     vectors ? 3 : 2));
-  PruningCurve found{.importance = head_importance(model, ranked, options),
+  PruningCurve found{.importance = heads_importance(model, ranked, options),
                      .scored = std::ssize(scored.texts)};
   found.order = muting_order(found.importance);
   const Tensor whole = vectors ? whole_vectors(model, scored, read) : Tensor();

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/heads/importance/head_importance.h"
+#include "multihead/heads/importance/heads_importance.h"
 
 namespace mh {
 
@@ -29,7 +29,7 @@ struct PruningCurveOptions {
 
 /// All settings of `multihead heads importance`.
 struct ImportanceSettings {
-  HeadImportanceOptions importance = {};
+  ImportanceOptions importance = {};
   bool curve = false;
   PruningCurveOptions steps = {};  // of the curve
 
@@ -52,16 +52,16 @@ struct PruningPoint {
 };
 
 struct PruningCurve {
-  HeadImportanceReport importance = {};  // of the first half, with the order
-  int64_t scored = 0;                    // texts of the other half
-  std::vector<HeadName> order = {};      // as they are muted
+  ImportanceReport importance = {};  // of the first half, with the order
+  int64_t scored = 0;                // texts of the other half
+  std::vector<HeadName> order = {};  // as they are muted
   std::vector<PruningPoint> points = {};
 };
 
-/// Throws UsageError on options out of range, on ImportanceMeasure::kAlone, which gives no order to mute heads in, on fewer than two texts (four where the measure compares vectors), and as head_importance() does. With
+/// Throws UsageError on options out of range, on ImportanceMeasure::kAlone, which gives no order to mute heads in, on fewer than two texts (four where the measure compares vectors), and as heads_importance() does. With
 /// `within_attentions` every attention loses its least head before any loses a second one.
-PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
-                           const HeadImportanceOptions& options, const PruningCurveOptions& curve = {});
+PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus, const ImportanceOptions& options,
+                           const PruningCurveOptions& curve = {});
 
 /// The mean score of each text with these heads muted, per predicted token. whole: [texts, dimension] of ScoreKind::kVectors, the
 /// whole model's vectors.

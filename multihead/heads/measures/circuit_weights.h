@@ -10,7 +10,7 @@
 
 #include "multihead/autograd/parameter.h"
 #include "multihead/base/matrix_view.h"
-#include "multihead/heads/attention_name.h"
+#include "multihead/heads/sites/attention_name.h"
 #include "multihead/models/model.h"
 #include "multihead/nn/stack_config.h"
 #include "multihead/tensor/linear_algebra.h"

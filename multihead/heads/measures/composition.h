@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/heads/measures/circuits.h"
+#include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/tensor/linear_algebra.h"
 
 namespace mh {
@@ -61,7 +61,7 @@ struct NamedReader {
 
 class Composer {
  public:
-  Composer(int64_t d_model, const CircuitOptions& options) : d_model_(d_model), options_(options) {}
+  Composer(int64_t d_model, const CircuitsOptions& options) : d_model_(d_model), options_(options) {}
 
   /// Adds the compositions of all these writers with all these readers.
   void compose(const Writers& writers, const std::vector<NamedReader>& readers, std::vector<Composition>& to);
@@ -71,7 +71,7 @@ class Composer {
   double random(int64_t writer_width, int64_t reader_width);
 
   int64_t d_model_;
-  CircuitOptions options_;
+  CircuitsOptions options_;
   std::map<std::pair<int64_t, int64_t>, double> randoms_;
 };
 

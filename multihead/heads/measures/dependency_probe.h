@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/heads/attention_name.h"
 #include "multihead/heads/corpus/corpus_reader.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
+#include "multihead/heads/sites/attention_name.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {

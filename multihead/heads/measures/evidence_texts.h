@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/measures/words.h"
+#include "multihead/heads/sites/attention_name.h"
+#include "multihead/heads/sites/words.h"
 
 namespace mh {
 

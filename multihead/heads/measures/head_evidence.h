@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/heads/attention_name.h"
+#include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/measures/evidence_texts.h"
 #include "multihead/heads/measures/head_agreement.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/sites/attention_name.h"
 #include "multihead/kernels/mask.h"
 #include "multihead/nn/head_name.h"
 
@@ -64,7 +64,7 @@ struct HeadEvidence {
   std::string attention = {};
   int head = 0;
   int64_t queries = 0;  // that have keys
-  int64_t sure = 0;     // of these: whose choice has at least the weight EvidenceOptions::sure
+  int64_t sure = 0;     // of these: whose choice has at least the weight WhereOptions::sure
   std::array<int64_t, kBins> strengths = {};  // sentences by strength, each bin 1/20 wide
   /// The strongest sentence of each pair of words (query's and key's, in lower case), strongest first; ties: the earlier sentence.
   std::vector<EvidenceSentence> strongest = {};
@@ -79,7 +79,7 @@ struct HeadEvidence {
   std::optional<double> quantile(double share) const;
 };
 
-struct EvidenceOptions {
+struct WhereOptions {
   std::vector<HeadPattern> heads = {};  // which; empty: all
   // At most 1000 each, at least 0:
   int32_t sentences = 10, usual = 3;  // most that are kept of a head
@@ -121,7 +121,7 @@ struct EvidenceModel {
 class HeadEvidenceObserver : public CorpusObserver {
  public:
   /// Throws UsageError on options out of range.
-  explicit HeadEvidenceObserver(EvidenceOptions options, EvidenceModel model = {});
+  explicit HeadEvidenceObserver(WhereOptions options, EvidenceModel model = {});
 
   void begin(const CorpusBlock& block) override { texts_.begin(block); }
   bool wants_weights(std::string_view attention) const override;
@@ -167,7 +167,7 @@ class HeadEvidenceObserver : public CorpusObserver {
                             int64_t key) const;
   HeadEvidence result(AttentionPlace place, const OfAttention& attention, size_t h) const;
 
-  EvidenceOptions options_;
+  WhereOptions options_;
   EvidenceModel model_;
   EvidenceTexts texts_;
   std::map<std::pair<AttentionKind, int>, OfAttention> attentions_;

@@ -5,7 +5,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/heads/measures/words.h"
+#include "multihead/heads/sites/words.h"
 
 namespace mh {
 namespace {

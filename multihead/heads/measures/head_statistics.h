@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
+#include "multihead/heads/sites/attention_name.h"
 
 namespace mh {
 

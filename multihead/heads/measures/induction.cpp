@@ -7,9 +7,9 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/inspected_texts.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
+#include "multihead/heads/sites/attention_name.h"
+#include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/io/check_option.h"
 
 namespace mh {

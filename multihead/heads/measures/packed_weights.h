@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "multihead/base/matrix_view.h"
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
+#include "multihead/heads/sites/attention_name.h"
 #include "multihead/kernels/mask.h"
 #include "multihead/models/model.h"
 

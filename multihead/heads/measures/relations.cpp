@@ -11,7 +11,7 @@
 #include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/corpus/corpus_reader.h"
-#include "multihead/heads/measures/words.h"
+#include "multihead/heads/sites/words.h"
 
 namespace mh {
 namespace {

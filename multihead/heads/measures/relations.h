@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "multihead/base/interval.h"
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
+#include "multihead/heads/sites/attention_name.h"
 
 namespace mh {
 

@@ -1,4 +1,4 @@
-// SimilarHeads: how alike the heads of all layers read, pair by pair, beside how alike equally sharp heads read by chance.
+// How alike the heads of all layers read, pair by pair, beside how alike equally sharp heads read by chance.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "multihead/base/interval.h"
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/measures/packed_weights.h"
+#include "multihead/heads/sites/attention_name.h"
 
 namespace mh {
 

@@ -5,9 +5,9 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/heads/attention_name.h"
 #include "multihead/heads/corpus/corpus_reader.h"
-#include "multihead/heads/measures/words.h"
+#include "multihead/heads/sites/attention_name.h"
+#include "multihead/heads/sites/words.h"
 
 namespace mh {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/corpus/observe_corpus.h"
 
 namespace mh {
 

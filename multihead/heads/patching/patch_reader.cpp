@@ -6,7 +6,7 @@
 
 #include "multihead/batch/batch.h"
 #include "multihead/folders/sentence_tokens.h"
-#include "multihead/heads/inspected_texts.h"
+#include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/next_words.h"
 #include "multihead/nn/list_sites.h"

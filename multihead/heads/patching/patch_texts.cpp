@@ -11,7 +11,7 @@
 #include "multihead/folders/mask_token.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/folders/text_tokens.h"
-#include "multihead/heads/inspected_texts.h"
+#include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {

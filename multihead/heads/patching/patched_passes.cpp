@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "multihead/heads/attention_name.h"
-#include "multihead/heads/observe_text.h"
+#include "multihead/heads/sites/attention_name.h"
+#include "multihead/heads/sites/observe_text.h"
 #include "multihead/nn/list_sites.h"
 
 namespace mh {

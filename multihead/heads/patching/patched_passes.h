@@ -12,7 +12,7 @@
 
 #include "multihead/base/enum_names.h"
 #include "multihead/heads/patching/patch_reader.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {

@@ -10,7 +10,7 @@
 
 #include "multihead/batch/batch.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/site_values.h"
+#include "multihead/heads/sites/site_values.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/stack_cache.h"
 #include "tests/folders/families/golden_model.h"

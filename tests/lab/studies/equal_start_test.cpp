@@ -10,7 +10,7 @@
 
 #include "lab/studies/lab.h"
 #include "multihead/base/ragged.h"
-#include "multihead/heads/trace/trace.h"
+#include "multihead/heads/reports/trace/trace.h"
 #include "multihead/nn/head_columns.h"
 #include "tests/support/small_model.h"
 

@@ -1,0 +1,93 @@
+#include "multihead/heads/reports/json_parts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "multihead/heads/reports/report_json.h"
+
+namespace mh {
+namespace {
+
+using Json = HeadsJson;
+
+const char* direction_key(Direction direction) {
+  if (direction == Direction::kToHead) return "to_head";
+  return direction == Direction::kToDependent ? "to_dependent" : "read_by_head";
+}
+const char* query_name(AlignedQuery query) {
+  return query == AlignedQuery::kPredicts ? "predicts" : "reads";
+}
+
+}  // namespace
+
+HeadsJson half_or_null(const Interval& interval) {
+  return std::isfinite(interval.half) ? HeadsJson(interval.half) : HeadsJson();
+}
+
+HeadsJson json_of(const Interval& interval) {
+  return {{"mean", interval.mean}, {"half", half_or_null(interval)}};
+}
+
+Json json_of_model(const std::string& model) {
+  return {{"schema", kHeadsSchema}, {"model", model}};
+}
+
+void add_read(Json& json, const CorpusRead& read) {
+  json["sentences"] = read.sentences;
+  if (read.targets != TargetsRead::kNone)
+    json["targets"] = read.targets == TargetsRead::kGreedy ? "greedy translations" : "given";
+}
+
+Json json_of(const HeadFigures& head) {
+  Json json;
+  json["head"] = head.name();
+  json["queries"] = head.queries;
+  json["entropy"] = head.entropy;
+  json["entropy_share"] = head.entropy_share;
+  json["distance"] = head.distance;
+  for (size_t o = 0; o < HeadFigures::kOffsets; ++o) {
+    const std::string offset = fmt::format("{:+d}", static_cast<int>(o) - HeadFigures::kReach);
+    json["at_offset"][offset] = head.at_offset[o];
+    json["most_at_offset"][offset] = head.most_at_offset[o];
+  }
+  json["on_end"] = head.on_end;
+  json["on_first"] = head.on_first;
+  json["on_separators"] = head.on_separators;
+  json["cosine"] = json_or_null(head.cosine);
+  json["divergence"] = json_or_null(head.divergence);
+  return json;
+}
+
+Json json_of(const RelationScore& score) {
+  return {{"head", score.name()},
+          {"relation", score.relation},
+          {"direction", direction_key(score.direction)},
+          {"score", score.score()},
+          {"baseline", score.baseline()},
+          {"baseline_offset", score.offset},
+          {"support", score.support}};
+}
+
+Json json_of(const AlignmentScore& score) {
+  Json json;
+  if (score.attention.empty()) {
+    json["offset"] = score.offset;
+  } else {
+    json["head"] = score.name();
+    json["query"] = query_name(score.query);
+  }
+  json["accuracy"] = score.accuracy();
+  json["precision"] = score.precision();
+  json["recall"] = score.recall();
+  json["error_rate"] = score.error_rate();
+  json["support"] = score.support;
+  return json;
+}
+
+std::string written(const Json& json) {
+  constexpr auto kReplace = Json::error_handler_t::replace;  // a token may be part of a character
+  return json.dump(1, ' ', false, kReplace) + "\n";
+}
+
+}  // namespace mh

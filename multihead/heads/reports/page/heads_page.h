@@ -1,0 +1,83 @@
+// The page of `multihead view`: the heads of models on texts in one HTML file that needs nothing else.
+//
+//   const mh::ModelFolder folder = mh::load_model_folder("minilm");
+//   mh::HeadsPage page({.command = "multihead view minilm 'two dogs run .'"});
+//   page.add_run({.name = "minilm", .folder = &folder, .evidence = evidence}, {{"two dogs run ."}});
+//   std::string html = page.html();
+//
+// docs/file-formats.md, "The data of a page", describes what is in it; viewer/ draws it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/corpus/heads_corpus.h"
+#include "multihead/heads/reports/page/page_evidence.h"
+#include "multihead/nn/sites.h"
+
+namespace mh {
+
+struct PageText {
+  std::string source;
+  std::string target = {};  // of a translator; empty: the greedy translation
+};
+
+/// The texts as those of a corpus, with their translations where the first has one.
+HeadsText corpus_text(const std::vector<PageText>& texts);
+
+/// How the runs of a page belong together.
+enum class PageMode {
+  kOne,      // one model
+  kCompare,  // two models on the same texts
+  kTime,     // checkpoints of one training, in order
+};
+
+struct PageRun {
+  std::string name;  // "minilm", "update 500"
+  const ModelFolder* folder = nullptr;
+  std::optional<int64_t> update = std::nullopt;  // of a checkpoint
+  std::string hash = {};                         // SHA-256 of the weights (folders/weights_hash.h)
+  PageEvidence evidence = {};
+  /// By text, JSON as page_attributions() gives it (heads/page/page_attribution.h); empty: none.
+  std::vector<std::string> attributions = {};
+  /// The attention of the first text that is walked through step by step; empty: none.
+  std::string walk = {};
+  Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
+  std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
+};
+
+struct HeadsPageOptions {
+  std::string command = {};  // what the foot of the page says it was made with
+  PageMode mode = PageMode::kOne;
+  std::string head = {};  // opens at this head; empty: at the one with the best evidence
+  size_t most_bytes = size_t{32} << 20;
+};
+
+class HeadsPage {
+ public:
+  explicit HeadsPage(HeadsPageOptions options);
+  ~HeadsPage();
+
+  /// Runs the model on the texts. Throws UsageError on a run whose attentions are not those of the first (of PageMode::kTime), on
+  /// another kind of model (of kCompare), on a walk that it does not have, and when the page grows beyond most_bytes, saying
+  /// what to leave out; FormatError on an empty text and on another number of attributions than of texts; and as observe_text()
+  /// does.
+  void add_run(const PageRun& run, const std::vector<PageText>& texts);
+  /// Throws UsageError on a head that the model does not have, and when there is no run.
+  std::string html() const;
+  /// The head that it opens at, in words: "Encoder 0, head 2: article → noun, 97 %".
+  std::string title() const;
+
+ private:
+  struct Data;
+  HeadsPageOptions options_;
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace mh

@@ -1,0 +1,65 @@
+#include "multihead/heads/reports/page/page_run.h"
+
+#include <filesystem>
+
+#include "multihead/folders/weights_hash.h"
+#include "multihead/heads/reports/page/page_attribution.h"
+
+namespace mh {
+namespace {
+
+/// "3" of an encoder or a causal model: the self-attention of layer 3.
+std::string walked_attention(const Model& model, const std::string& walk) {
+  if (walk.empty() || walk.find_first_not_of("0123456789") != std::string::npos) return walk;
+  for (const Model::AttentionName& attention : model.attentions()) {
+    if (attention.name.find("." + walk + ".self_attention") != std::string::npos) return attention.name;
+  }
+  return walk;  // the error lists those that there are
+}
+
+PageEvidence evidence_of(const SentenceModel& model, const std::vector<PageText>& texts,
+                         const PageRunOptions& options) {
+  PageEvidenceOptions of_evidence;
+  of_evidence.model = options.model;
+  of_evidence.observe.observe.sites = options.sites;
+  of_evidence.observe.observe.progress = options.progress;
+  of_evidence.observe.remark = options.remark;
+  TextCorpus own(corpus_text(texts));
+  HeadsCorpus* corpus = options.corpus;
+  if (corpus != nullptr) {
+    of_evidence.corpus = std::filesystem::path(corpus->name()).filename().string();
+    of_evidence.relations = options.relations;
+    of_evidence.alignment = options.alignment;
+  } else {
+    of_evidence.observe.remark = nullptr;  // the texts' own remarks come when they are read for the page
+    corpus = &own;
+  }
+  PageEvidence evidence = page_evidence(model.folder, *corpus, of_evidence);
+  if (options.importance) add_importance(model, *corpus, own, of_evidence, evidence);
+  return evidence;
+}
+
+std::vector<std::string> attributions_of(const SentenceModel& model, const std::vector<PageText>& texts,
+                                         const PageRunOptions& options) {
+  if (!options.importance) return {};
+  if (options.sites != nullptr)
+    return no_attributions(texts,
+                           "Heads are changed on this page, and attributions are made of unchanged models.");
+  return page_attributions(model, texts, options.model);
+}
+
+}  // namespace
+
+PageRun page_run(const SentenceModel& model, const std::vector<PageText>& texts,
+                 const PageRunOptions& options) {
+  return {.name = options.name,
+          .folder = &model.folder,
+          .hash = weights_hash(model.folder),
+          .evidence = evidence_of(model, texts, options),
+          .attributions = attributions_of(model, texts, options),
+          .walk = walked_attention(*model.folder.model, options.walk),
+          .sites = options.sites,
+          .remark = options.remark};
+}
+
+}  // namespace mh

@@ -1,0 +1,34 @@
+// All that a page shows of a model: what its heads do, which of them matter, which tokens count.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "multihead/folders/sentence_model.h"
+#include "multihead/heads/corpus/heads_corpus.h"
+#include "multihead/heads/reports/page/heads_page.h"
+
+namespace mh {
+
+struct PageRunOptions {
+  std::string name = {};          // of the run on the page
+  std::string model = {};         // what the JSON calls the model
+  HeadsCorpus* corpus = nullptr;  // what heads do is measured on it; null: on the page's texts
+  bool relations = false;         // it has trees
+  bool alignment = false;         // it has alignments
+  /// What heads and tokens count for, which takes longest. The model is then one that load_scored_model() opens.
+  bool importance = true;
+  /// An attention, or of an encoder or a causal model the number of a layer; empty: none is walked through.
+  std::string walk = {};
+  Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
+  std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
+  std::function<void(int64_t sentences_done)> progress = nullptr;
+};
+
+/// Measures a run for HeadsPage::add_run(). The model outlives it. Throws as the measures do.
+PageRun page_run(const SentenceModel& model, const std::vector<PageText>& texts,
+                 const PageRunOptions& options);
+
+}  // namespace mh

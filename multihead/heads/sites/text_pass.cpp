@@ -1,0 +1,51 @@
+#include "multihead/heads/sites/text_pass.h"
+
+#include "multihead/autograd/ops.h"
+#include "multihead/autograd/scores.h"
+#include "multihead/base/error.h"
+#include "multihead/batch/check_ids.h"
+
+namespace mh {
+
+TextPass::TextPass(const Model& model, const Observation& seen, const TextPassOptions& options)
+    : model_(model),
+      tape_(options.mode),
+      context_{.tape = tape_, .sites = options.sites},
+      translates_(seen.targets != TargetsRead::kNone) {
+  if (options.sites != nullptr) model.check(*options.sites);
+  const ModelFacts facts = model.facts();
+  const bool causal = facts.source_vocabulary == 0;
+  const ObservedTokens& read = causal ? seen.target : seen.source;
+  check_ids({&read.ids, 1}, {.what = "source",
+                             .longest = facts.max_positions,
+                             .vocabulary = facts.vocabulary_read(),
+                             .may_be_empty = false});
+  text_.add(read.ids, 0, read.types);
+  if (translates_) target_.add(seen.target.ids, 0);
+  const std::vector<int32_t>& predicted = translates_ ? seen.predicted.ids : read.ids;
+  for (size_t i = causal ? 1 : 0; i < predicted.size(); ++i) {
+    rows_.push_back(static_cast<int32_t>(causal ? i - 1 : i));
+    tokens_.push_back(predicted[i]);
+  }
+  states_ = model.read(context_, text_.view(), translates_ ? target_.view() : Sequences());
+}
+
+void TextPass::call_output_sites() {
+  model_.call_output_sites(context_, states_, (translates_ ? target_ : text_).view());
+}
+
+Var TextPass::logits() {
+  return model_.logits(context_, states_, (translates_ ? target_ : text_).view());
+}
+
+Var TextPass::log_probabilities() {
+  if (tokens_.empty())
+    throw UsageError("a causal model predicts a text's tokens after the first; give at least two");
+  return ops::pick(tape_, ops::log_softmax(tape_, logits()), rows_, tokens_);
+}
+
+Var TextPass::log_probability() {
+  return ops::sum(tape_, log_probabilities());
+}
+
+}  // namespace mh

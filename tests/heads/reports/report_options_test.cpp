@@ -1,0 +1,88 @@
+// A report about heads made again from its own options.
+#include "multihead/heads/reports/report_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/heads/reports/importance_json.h"
+#include "tests/heads/importance/scored_families.h"
+
+namespace mh {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ReportOptions, MakeTheReportAgain) {
+  const auto families = scored_families();
+  const HeadsText text = lines_of_importance(true);
+  const auto report = [&](ImportanceSettings settings) {
+    TextCorpus corpus(text);
+    return with_options(
+        importance_json(pruning_curve(families[0].model, corpus, settings.importance, settings.steps), "m"),
+        "importance", settings);
+  };
+  ImportanceSettings settings;
+  settings.importance = {.measure = ImportanceMeasure::kAblation,
+                         .to = AblatedTo::kMean,
+                         .within_attentions = true,
+                         .heads = {HeadPattern("encoder.*"), HeadPattern("decoder.0.self_attention.1")},
+                         .texts = {.masked = 0.25, .seed = 7}};
+  settings.curve = true;
+  settings.steps = {.points = 2, .random_orders = 3};
+  const std::string first = report(settings);
+  ImportanceSettings again;
+  read_report_options(again, first, "importance", "report.json");
+  EXPECT_EQ(to_json(again), to_json(settings));
+  EXPECT_EQ(report(again), first);
+  EXPECT_NE(report({.curve = true}), first);
+}
+
+TEST(ReportOptions, OfAnotherKindAreRefused) {
+  const auto refused = [](const std::string& report) {
+    ImportanceSettings settings;
+    try {
+      read_report_options(settings, report, "importance", "r.json");
+    } catch (const FormatError& error) {
+      return std::string(error.what());
+    }
+    return std::string("read");
+  };
+  const std::pair<const char*, const char*> wrong[] = {
+      {"[]", "r.json: expected a report of `multihead heads importance --json`, with \"schema\""},
+      {R"({"schema":1,"verb":"importance"})", "with \"schema\", \"verb\" and \"options\""},
+      {R"({"schema":2,"verb":"importance","options":{}})",
+       "r.json: its schema is 2, and this version reads 1"},
+      {R"({"schema":1,"verb":"similar","options":{}})", "got one of \"similar\""},
+      {R"({"schema":1,"verb":"importance","options":[]})", "r.json: options: expected an object"},
+      {R"({"schema":1,"verb":"importance","options":{"normalized":true}})",
+       "r.json: options: unknown key \"normalized\", did you mean normalised?"},
+      {R"({"schema":1,"verb":"importance","options":{"by":"magic"}})", "by: expected one of \"gradient\""},
+      {R"({"schema":1,"verb":"importance","options":{"masked":2}})",
+       "masked: expected a number from 0.001 to 1"},
+      {R"({"schema":1,"verb":"importance","options":{"points":0}})",
+       "points: expected an integer from 1 to 10000"},
+  };
+  for (const auto& [report, message] : wrong) EXPECT_THAT(refused(report), HasSubstr(message));
+  EXPECT_EQ(refused(R"({"schema":1,"verb":"importance","options":{}})"), "read") << "what is not there stays";
+}
+
+TEST(ReportOptions, SayNothingOfPaths) {
+  const auto families = scored_families();
+  const HeadsText text = lines_of_importance(true);
+  TextCorpus corpus(text);
+  const auto json = nlohmann::json::parse(
+      with_options(importance_json(heads_importance(families[0].model, corpus, {}), "models/m"), "importance",
+                   ImportanceSettings()));
+  EXPECT_EQ(json["model"], "models/m");
+  EXPECT_EQ(json["verb"], "importance");
+  EXPECT_THAT(json["options"].dump(), testing::Not(HasSubstr("models")));
+  EXPECT_EQ(json["options"]["by"], "gradient");
+}
+
+}  // namespace
+}  // namespace mh
