@@ -13,6 +13,7 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/heads/patching/patch_reader.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/heads/sites/stack_streams.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
@@ -33,9 +34,6 @@ struct PatchPlace {
   std::string attention = {};  // empty: the stream
   int head = 0;
   std::optional<int32_t> position = {};  // none: all positions
-
-  /// "decoder.3.self_attention.5"; of the stream "decoder.3.input".
-  std::string name(int layers) const;
 };
 
 class PatchedPasses {
@@ -52,7 +50,9 @@ class PatchedPasses {
   const AnswerScores& clean() const { return clean_score_; }
   const AnswerScores& corrupt() const { return corrupt_score_; }
   /// The layers of each stack of the model.
-  const std::map<std::string, int>& layers() const { return layers_; }
+  const std::map<std::string, int>& layers() const { return streams_.layers(); }
+  /// "decoder.3.self_attention.5"; of the stream "decoder.3.input".
+  std::string name_of(const PatchPlace& place) const;
   /// Positions that a stack reads.
   int32_t positions(const std::string& stack) const;
   /// The scores of the corrupt run with the clean value at one place, for each of these places: all of one attention, or of
@@ -78,7 +78,7 @@ class PatchedPasses {
   const PatchReader& reader_;
   const PatchTexts& texts_;
   Options options_;
-  std::map<std::string, int> layers_;
+  StackStreams streams_;
   std::map<std::string, int64_t> head_columns_;  // of the site of heads of an attention
   SiteValues clean_, corrupt_;
   AnswerScores clean_score_, corrupt_score_;
