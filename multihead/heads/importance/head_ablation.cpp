@@ -78,7 +78,7 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
   std::map<std::string, int> heads_of;
   std::vector<HeadName> with_means;  // all heads of the attentions
   for (const HeadName& head : heads) {
-    all.heads_named(HeadPattern(fmt::format("{}.{}", head.attention, head.head)));
+    all.heads_named(HeadPattern(head.name()));
     const int count = all.attention(head.attention).geometry().heads;
     if (!heads_of.emplace(head.attention, count).second) continue;
     for (int h = 0; h < count; ++h) with_means.push_back({head.attention, h});

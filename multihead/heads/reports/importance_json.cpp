@@ -1,15 +1,9 @@
 #include "multihead/heads/reports/importance_json.h"
 
-#include <fmt/format.h>
-
 #include "multihead/heads/reports/json_parts.h"
 
 namespace mh {
 namespace {
-
-std::string full_name(const HeadName& head) {
-  return fmt::format("{}.{}", head.attention, head.head);
-}
 
 HeadsJson json_of_report(const ImportanceReport& report, const std::string& model) {
   HeadsJson json = json_of_model(model);
@@ -23,7 +17,7 @@ HeadsJson json_of_report(const ImportanceReport& report, const std::string& mode
   json["within_attentions"] = report.within_attentions;
   json["heads"] = HeadsJson::array();
   for (const HeadImportance& head : report.heads) {
-    json["heads"].push_back({{"head", full_name(head.name)},
+    json["heads"].push_back({{"head", head.name.name()},
                              {"rank", head.rank},
                              {"importance", head.importance.mean},
                              {"importance_half_width", half_or_null(head.importance)}});
@@ -41,7 +35,7 @@ std::string importance_json(const PruningCurve& curve, const std::string& model)
   HeadsJson json = json_of_report(curve.importance, model);
   json["curve"] = {
       {"sentences", curve.scored}, {"order", HeadsJson::array()}, {"points", HeadsJson::array()}};
-  for (const HeadName& head : curve.order) json["curve"]["order"].push_back(full_name(head));
+  for (const HeadName& head : curve.order) json["curve"]["order"].push_back(head.name());
   for (const PruningPoint& point : curve.points) {
     json["curve"]["points"].push_back({{"muted", point.muted},
                                        {"score", json_of(point.score)},

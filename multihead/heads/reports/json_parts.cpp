@@ -86,7 +86,8 @@ Json json_of(const AlignmentScore& score) {
 }
 
 std::string written(const Json& json) {
-  constexpr auto kReplace = Json::error_handler_t::replace;  // a token may be part of a character
+  constexpr auto kReplace =
+      Json::error_handler_t::replace;  // a token may be part of a character, a path no UTF-8
   return json.dump(1, ' ', false, kReplace) + "\n";
 }
 

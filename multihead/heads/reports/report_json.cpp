@@ -1,7 +1,5 @@
 #include "multihead/heads/reports/report_json.h"
 
-#include <fmt/format.h>
-
 #include "multihead/heads/reports/json_parts.h"
 
 namespace mh {
@@ -49,7 +47,7 @@ Json json_of(const Observation& sentence, std::span<const HeadName> heads) {
     for (int64_t i = 0; i < weights.rows; ++i) {
       rows.push_back(std::vector<float>(weights.row(i), weights.row(i) + weights.cols));
     }
-    json["weights"][fmt::format("{}.{}", head.attention, head.head)] = std::move(rows);
+    json["weights"][head.name()] = std::move(rows);
   }
   return json;
 }

@@ -66,9 +66,8 @@ std::string where_json(const WhereReport& report, const std::string& model) {
     of["query_tokens"] = json_of_shares(head.query_tokens, "rate");
     of["alike"] = HeadsJson::array();
     for (const HeadLike& like : head.alike)
-      of["alike"].push_back({{"head", like.head.attention + "." + std::to_string(like.head.head)},
-                             {"agreement", like.agreement},
-                             {"by_chance", like.by_chance}});
+      of["alike"].push_back(
+          {{"head", like.head.name()}, {"agreement", like.agreement}, {"by_chance", like.by_chance}});
   }
   return written(json);
 }
