@@ -25,23 +25,21 @@ std::string circuits_json(const std::string& model, const CircuitsReport& circui
   HeadsJson json;
   json["schema"] = kCircuitsSchema;
   json["model"] = model;
-  json["circuits"] = HeadsJson::array();
-  for (const HeadCircuits& head : circuits.heads) {
-    json["circuits"].push_back({{"head", head.name()},
-                                {"query_key", json_of_circuit(head.query_key)},
-                                {"value_output", json_of_circuit(head.value_output)},
-                                {"copying", json_or_null(head.copying)}});
-  }
-  json["compositions"] = HeadsJson::array();
+  json["circuits"] = json_list(circuits.heads, [](const HeadCircuits& head) -> HeadsJson {
+    return {{"head", head.name()},
+            {"query_key", json_of_circuit(head.query_key)},
+            {"value_output", json_of_circuit(head.value_output)},
+            {"copying", json_or_null(head.copying)}};
+  });
   const std::vector<Composition> shown =
       strongest ? strongest_compositions(circuits, *strongest) : circuits.compositions;
-  for (const Composition& composition : shown) {
-    json["compositions"].push_back({{"from", circuits.heads[composition.from].name()},
-                                    {"to", circuits.heads[composition.to].name()},
-                                    {"part", name_of_part(composition.part)},
-                                    {"strength", composition.strength},
-                                    {"random", composition.random}});
-  }
+  json["compositions"] = json_list(shown, [&](const Composition& composition) -> HeadsJson {
+    return {{"from", circuits.heads[composition.from].name()},
+            {"to", circuits.heads[composition.to].name()},
+            {"part", name_of_part(composition.part)},
+            {"strength", composition.strength},
+            {"random", composition.random}};
+  });
   return written(json);
 }
 
