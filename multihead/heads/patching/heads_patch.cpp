@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/patching/patched_passes.h"
 #include "multihead/heads/sites/attention_name.h"
 #include "multihead/io/check_option.h"
 

@@ -5,36 +5,17 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "multihead/base/enum_names.h"
+#include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_reader.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/heads/sites/stack_streams.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
-
-/// What of the clean run is put into the corrupt one.
-enum class PatchedPart {
-  kHeads,    // what a head gives before W^O, the site ATTENTION.heads
-  kPattern,  // a head's weights, the site ATTENTION.weights.HEAD
-  kStream,   // the input of a layer, LAYER.input, or what the last layer of a stack gives, LAYER.output
-};
-inline constexpr EnumNames<PatchedPart> kPatchedPartNames = {
-    {"heads", PatchedPart::kHeads}, {"patterns", PatchedPart::kPattern}, {"stream", PatchedPart::kStream}};
-
-/// Where.
-struct PatchPlace {
-  std::string stack;           // "encoder", "decoder"
-  int layer = 0;               // of the stream also the number of layers: the last one's output
-  std::string attention = {};  // empty: the stream
-  int head = 0;
-  std::optional<int32_t> position = {};  // none: all positions
-};
 
 class PatchedPasses {
  public:
