@@ -41,12 +41,9 @@ float gate_in(const HeadChange& change) {
 }
 
 WeightRule rule_in(const HeadChange& change) {
-  std::string all;
-  for (const auto& [name, rule] : kWeightRuleNames) {
-    if (change.value == name) return rule;
-    all += (all.empty() ? "" : "|") + std::string(name);
-  }
-  throw UsageError(fmt::format("--replace {}=: expected {}, got {}", change.head, all,
+  if (const auto rule = value_named(change.value, kWeightRuleNames)) return *rule;
+  throw UsageError(fmt::format("--replace {}=: expected {}, got {}", change.head,
+                               names_listed(kWeightRuleNames),
                                change.value.empty() ? "nothing" : change.value));
 }
 

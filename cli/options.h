@@ -50,13 +50,8 @@ CLI::Option* add_size(CLI::App& verb, const std::string& flag, T& value, std::ty
 /// names. Of another type with names the variable is the place of the value among them.
 template <class E>
 void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type_identity_t<E>> names) {
-  std::string all, now;
-  std::vector<std::pair<std::string, E>> known;
-  for (const auto& [text, meaning] : names) {
-    known.emplace_back(text, meaning);
-    all += (all.empty() ? "" : "|") + std::string(text);
-    if (meaning == value) now = text;
-  }
+  const std::string all = names_listed(names);
+  const std::vector<std::pair<std::string, E>> known(names.begin(), names.end());
   const auto to_number = [known, all](std::string& text) {
     for (size_t i = 0; i < known.size(); ++i) {
       if (text != known[i].first) continue;
@@ -70,7 +65,7 @@ void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type
     return fmt::format("expected {}, got {}", all, text.empty() ? "nothing" : text);
   };
   option->transform(CLI::Validator(to_number, ""))->type_name(all);
-  if (value) option->default_str(now);
+  if (value) option->default_str(name_of(*value, names));
 }
 
 /// A flag for one of several names.

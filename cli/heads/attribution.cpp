@@ -37,13 +37,10 @@ struct AttributionFlags {
 std::vector<AttributionMethod> methods_of(const std::vector<std::string>& names) {
   std::vector<AttributionMethod> methods;
   for (const std::string& wanted : names) {
-    std::string all;
-    std::optional<AttributionMethod> found;
-    for (const auto& [name, method] : kAttributionMethodNames) {
-      all += (all.empty() ? "" : "|") + std::string(name);
-      if (wanted == name) found = method;
-    }
-    if (!found) throw UsageError(fmt::format("--method: expected {}, got {}", all, wanted));
+    const auto found = value_named(wanted, kAttributionMethodNames);
+    if (!found)
+      throw UsageError(
+          fmt::format("--method: expected {}, got {}", names_listed(kAttributionMethodNames), wanted));
     methods.push_back(*found);
   }
   return methods;

@@ -78,9 +78,9 @@ std::string importance_table(const ImportanceReport& report, size_t shown) {
     if (shown > 0 && place > shown) continue;
     ++lines;
     const int columns = std::max(0, 80 - static_cast<int>(widest) - 29);
-    std::string line = fmt::format(
-        "{:>4}  {:<{}}  {}{}", head.rank, fmt::format("{}.{}", head.name.attention, head.name.head), widest,
-        interval_cell(head.importance), bar(most > 0 ? head.importance.mean / most : 0, columns));
+    std::string line =
+        fmt::format("{:>4}  {:<{}}  {}{}", head.rank, head.name.name(), widest,
+                    interval_cell(head.importance), bar(most > 0 ? head.importance.mean / most : 0, columns));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }

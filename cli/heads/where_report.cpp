@@ -88,9 +88,8 @@ std::string alike_table(const HeadEvidence& head) {
   if (head.alike.empty()) return "";
   std::string text = fmt::format("\n{:<32}{:>10}{:>14}\n", "most like it", "same key %", "by chance %");
   for (const HeadLike& like : head.alike)
-    text +=
-        fmt::format("{:<32}{:>10.1f}{:>14.1f}\n", fmt::format("{}.{}", like.head.attention, like.head.head),
-                    100 * like.agreement, 100 * like.by_chance);
+    text += fmt::format("{:<32}{:>10.1f}{:>14.1f}\n", like.head.name(), 100 * like.agreement,
+                        100 * like.by_chance);
   return text;
 }
 

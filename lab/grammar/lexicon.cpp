@@ -39,9 +39,7 @@ constexpr EnumNames<Tense> kTenses = {{"present", Tense::kPresent}, {"past", Ten
 
 template <class E>
 E value_of(std::string_view word, EnumNames<E> names) {
-  for (const auto& [name, value] : names) {
-    if (name == word) return value;
-  }
+  if (const auto value = value_named(word, names)) return *value;
   throw Error("the lexicon has an unknown word: " + std::string(word));
 }
 

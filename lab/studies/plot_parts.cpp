@@ -91,40 +91,33 @@ std::vector<Tick> ticks(const Axis& axis) {
   return all;
 }
 
-double text_width(const std::string& text) {
-  return kLetter * display_width(text);
-}
-
 Heading::Heading(const std::string& title, double width) {
-  const auto letters = static_cast<size_t>(std::max(20.0, width / (kLetter * 14 / 12)));
+  const auto letters = static_cast<size_t>(std::max(20.0, width / (kSvgLetter * 14 / 12)));
   const std::string text = wrapped(title, "", letters);
   for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
     lines_.push_back(text.substr(at, text.find('\n', at) - at));
 }
 
 double Heading::bottom() const {
-  return 22 + kTextLine * static_cast<double>(lines_.size());
+  return 22 + kSvgTextLine * static_cast<double>(lines_.size());
 }
 
 std::string Heading::draw(double width, double height, double left) const {
   std::string out = svg_page(std::ceil(width), std::ceil(height));
   for (size_t i = 0; i < lines_.size(); ++i) {
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"14\">{}</text>\n", left,
-                       22 + kTextLine * static_cast<double>(i), xml_text(lines_[i]));
+    out += svg_text(left, 22 + kSvgTextLine * static_cast<double>(i), lines_[i], "font-size=\"14\"");
   }
   return out;
 }
 
 std::string x_axis(const Axis& x, const std::string& label, double top, double bottom) {
+  constexpr std::string_view kMiddle = "text-anchor=\"middle\"";
   std::string out;
   for (const Tick& tick : ticks(x)) {
-    out += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#ddd\"/><text "
-        "x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
-        x.place(tick.at), top, bottom, bottom + 16, tick.number);
+    const double at = x.place(tick.at);
+    out += svg_line(at, at, top, bottom, kGrid) + svg_text(at, bottom + 16, tick.number, kMiddle);
   }
-  return out + fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                           (x.from + x.to) / 2, bottom + 38, xml_text(label));
+  return out + svg_text((x.from + x.to) / 2, bottom + 38, label, kMiddle);
 }
 
 Tensor matrix_of(const Series& series) {

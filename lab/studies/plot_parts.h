@@ -10,8 +10,6 @@
 
 namespace mh {
 
-constexpr double kLetter = 7;  // about as wide as the widest font makes the mean letter
-constexpr double kTextLine = 18;
 /// Told apart by people who do not see all colours (Okabe and Ito 2008).
 constexpr const char* kPlotColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                         "#E69F00", "#56B4E9", "#000000"};
@@ -37,8 +35,6 @@ struct Tick {
 /// Round numbers between the axis' ends, at most eight, written with equally many decimals.
 std::vector<Tick> ticks(const Axis& axis);
 
-double text_width(const std::string& text);
-
 /// The beginning of a picture: page and title, as many lines as it needs.
 class Heading {
  public:
@@ -51,6 +47,8 @@ class Heading {
   std::vector<std::string> lines_;
 };
 
+/// What lines at ticks look like.
+constexpr const char* kGrid = "stroke=\"#ddd\"";
 /// Vertical lines at the ticks, their numbers, and what the axis is.
 std::string x_axis(const Axis& x, const std::string& label, double top, double bottom);
 

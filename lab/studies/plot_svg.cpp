@@ -29,8 +29,7 @@ std::string dots(std::span<const double> xs, std::span<const double> ys, const A
                  const std::string& look) {
   std::string out;
   for (size_t n = 0; n < std::min(xs.size(), ys.size()); ++n) {
-    if (x.takes(xs[n]) && y.takes(ys[n]))
-      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" {}/>\n", x.place(xs[n]), y.place(ys[n]), look);
+    if (x.takes(xs[n]) && y.takes(ys[n])) out += svg_circle(x.place(xs[n]), y.place(ys[n]), look);
   }
   return out;
 }
@@ -48,29 +47,28 @@ std::string lines_as_svg(const Plot& plot) {
     for (const auto& line : s.lines) {
       for (const double v : line) y.meet(v);
     }
-    names = std::max(names, text_width(s.name));
+    names = std::max(names, svg_text_width(s.name));
     seeds = seeds || !s.lines.empty();
   }
   x.widen(0), y.widen(plot.log_y ? 0 : 0.05);
   const std::string key = "thick: mean; thin: each seed";
-  if (seeds) names = std::max(names, text_width(key) - 26);
+  if (seeds) names = std::max(names, svg_text_width(key) - 26);
   const double right = x.to, width = right + 48 + names;
   const Heading heading(plot.title, width - 32);
-  const double top = heading.bottom() + kTextLine, bottom = top + kFrameHeight;
+  const double top = heading.bottom() + kSvgTextLine, bottom = top + kFrameHeight;
   y.from = bottom, y.to = top;
   std::string out = heading.draw(width, bottom + kBelow, 16) + x_axis(x, plot.x_label, top, bottom);
   // Above its axis, where it can be read without turning the head.
   out +=
       fmt::format("<text x=\"16\" y=\"{:.1f}\" fill=\"#555\">{}</text>\n", top - 10, xml_text(plot.y_label));
   for (const Tick& tick : ticks(y)) {
-    out += fmt::format(
-        "<line x1=\"{1:.1f}\" x2=\"{2:.1f}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" stroke=\"#ddd\"/><text "
-        "x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-        y.place(tick.at), kFrameLeft, right, kFrameLeft - 6, y.place(tick.at) + 4, tick.number);
+    const double place = y.place(tick.at);
+    out += svg_line(kFrameLeft, right, place, place, kGrid) +
+           svg_text(kFrameLeft - 6, place + 4, tick.number, "text-anchor=\"end\"");
   }
   std::string means;  // above all seeds
   double at = top + 10;
-  for (size_t i = 0; i < plot.series.size(); ++i, at += kTextLine) {
+  for (size_t i = 0; i < plot.series.size(); ++i, at += kSvgTextLine) {
     const Series& s = plot.series[i];
     const char* colour = kPlotColours[i % std::size(kPlotColours)];
     const char* dash = i < std::size(kPlotColours) ? "" : " stroke-dasharray=\"5 3\"";
@@ -80,16 +78,13 @@ std::string lines_as_svg(const Plot& plot) {
       if (s.x.size() == 1)
         out += dots(s.x, line, x, y, fmt::format("r=\"2\" fill=\"{}\" opacity=\"0.5\"", colour));
     }
-    means += line_through(s.x, s.y, x, y, fmt::format("stroke=\"{}\" stroke-width=\"3\"{}", colour, dash));
+    const std::string thick = fmt::format("stroke=\"{}\" stroke-width=\"3\"{}", colour, dash);
+    means += line_through(s.x, s.y, x, y, thick);
     if (s.x.size() <= 12) means += dots(s.x, s.y, x, y, fmt::format("r=\"4\" fill=\"{}\"", colour));
-    means += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
-        "stroke-width=\"3\"{4}/><text x=\"{5:.1f}\" y=\"{6:.1f}\">{7}</text>\n",
-        right + 12, right + 32, at, colour, dash, right + 38, at + 4, xml_text(s.name));
+    means += svg_line(right + 12, right + 32, at, at, thick) + svg_text(right + 38, at + 4, s.name);
   }
   out += means;
-  if (seeds)
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#555\">{}</text>\n", right + 12, at + 10, key);
+  if (seeds) out += svg_text(right + 12, at + 10, key, "fill=\"#555\"");
   return out + "</svg>\n";
 }
 

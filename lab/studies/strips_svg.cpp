@@ -31,7 +31,7 @@ std::string strips_as_svg(const Plot& plot) {
   double names = 0;
   Axis x;
   for (const Series& s : plot.series) {
-    names = std::max(names, text_width(s.name));
+    names = std::max(names, svg_text_width(s.name));
     for (const double v : s.y) x.meet(v);
     if (s.y.empty()) continue;
     const Interval mean = interval_of(s.y);
@@ -46,34 +46,29 @@ std::string strips_as_svg(const Plot& plot) {
   const double top = heading.bottom(), bottom = top + kRow * static_cast<double>(plot.series.size());
   std::string out = heading.draw(x.to + 30, bottom + kBelowStrips, 16) + x_axis(x, plot.x_label, top, bottom);
   if (x.takes(reference)) {
-    out += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\" "
-        "stroke-dasharray=\"4 3\"/>\n",
-        x.place(reference), top, bottom);
+    const double at = x.place(reference);
+    out += svg_line(at, at, top, bottom, "stroke=\"#888\" stroke-dasharray=\"4 3\"") + "\n";
   }
   for (size_t i = 0; i < plot.series.size(); ++i) {
     const Series& s = plot.series[i];
     if (s.y.empty()) continue;
     const double at = top + kRow * (static_cast<double>(i) + 0.5);
     const Interval mean = interval_of(s.y);
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", x.from - 10, at + 4,
-                       xml_text(s.name));
+    out += svg_text(x.from - 10, at + 4, s.name, "text-anchor=\"end\"");
     if (std::isfinite(mean.half)) {
-      out += fmt::format(
-          "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"8\" "
-          "opacity=\"0.25\"/>\n",
-          x.place(mean.low()), x.place(mean.high()), at, at, kPlotColours[0]);
+      const std::string look =
+          fmt::format("stroke=\"{}\" stroke-width=\"8\" opacity=\"0.25\"", kPlotColours[0]);
+      out += svg_line(x.place(mean.low()), x.place(mean.high()), at, at, look) + "\n";
     }
     if (x.takes(mean.mean)) {
-      out += fmt::format(
-          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
-          "stroke-width=\"2\"/>\n",
-          x.place(mean.mean), at - 8, at + 8, kPlotColours[0]);
+      const double place = x.place(mean.mean);
+      out += svg_line(place, place, at - 8, at + 8,
+                      fmt::format("stroke=\"{}\" stroke-width=\"2\"", kPlotColours[0])) +
+             "\n";
     }
     for (const double v : s.y) {
       if (!x.takes(v)) continue;
-      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\" opacity=\"0.8\"/>\n",
-                         x.place(v), at, kPlotColours[1]);
+      out += svg_circle(x.place(v), at, fmt::format("r=\"3\" fill=\"{}\" opacity=\"0.8\"", kPlotColours[1]));
     }
   }
   return out + "</svg>\n";
@@ -85,7 +80,7 @@ std::string bars_as_svg(const Plot& plot) {
   Axis x;
   x.meet(0);
   for (const Series& s : plot.series) {
-    names = std::max(names, text_width(s.name));
+    names = std::max(names, svg_text_width(s.name));
     for (const double v : s.y) x.meet(v);
   }
   x.from = 30 + names, x.to = x.from + kSpan;

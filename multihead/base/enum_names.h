@@ -3,6 +3,9 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -22,6 +25,26 @@ constexpr const char* name_of(E value, EnumNames<std::type_identity_t<E>> names)
     if (meaning == value) return name;
   }
   return "";
+}
+
+/// Returns the value that is called so; none when no value is.
+template <class E>
+constexpr std::optional<E> value_named(std::string_view name, EnumNames<E> names) {
+  for (const auto& [known, meaning] : names) {
+    if (name == known) return meaning;
+  }
+  return std::nullopt;
+}
+
+/// Returns all names, in the order of the table.
+template <class E>
+std::string names_listed(EnumNames<E> names, std::string_view between = "|") {
+  std::string all;
+  for (const auto& [name, meaning] : names) {
+    if (!all.empty()) all += between;
+    all += name;
+  }
+  return all;
 }
 
 }  // namespace mh

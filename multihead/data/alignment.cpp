@@ -4,7 +4,6 @@
 
 #include "multihead/base/error.h"
 #include "multihead/data/whole_number.h"
-#include "multihead/io/lines.h"
 #include "multihead/text/in_quotes.h"
 
 namespace mh {
@@ -26,14 +25,6 @@ Alignment parse_pharaoh(std::string_view line, std::string_view name, size_t lin
     }
     alignment.emplace_back(*source, *target);
   }
-}
-
-std::vector<Alignment> read_pharaoh(const std::filesystem::path& path) {
-  std::vector<Alignment> alignments;
-  for (const std::string& line : read_lines(path)) {
-    alignments.push_back(parse_pharaoh(line, path.string(), alignments.size() + 1));
-  }
-  return alignments;
 }
 
 std::string format_pharaoh(const Alignment& alignment) {

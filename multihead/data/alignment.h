@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +16,6 @@ using Alignment = std::vector<std::pair<int32_t, int32_t>>;
 
 /// Reads one line of Pharaoh's format; an empty line has no links. Throws FormatError ("NAME:LINE: ...").
 Alignment parse_pharaoh(std::string_view line, std::string_view name = "alignment", size_t line_number = 1);
-/// Reads a file, gzip or not, one sentence a line. Throws FileError, FormatError.
-std::vector<Alignment> read_pharaoh(const std::filesystem::path& path);
 /// Writes the pairs in the order given: "0-0 1-2 2-1".
 std::string format_pharaoh(const Alignment& alignment);
 

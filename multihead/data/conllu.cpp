@@ -140,10 +140,6 @@ std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std
   return reader.take(reader.ended());
 }
 
-std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path) {
-  return parse_conllu(read_lines(path), path.string());
-}
-
 struct ConlluFileReader::State {
   explicit State(const std::filesystem::path& path) : file(path), sentences(path.string()) {}
 

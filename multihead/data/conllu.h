@@ -41,10 +41,8 @@ struct ConlluSentence {
 /// writes the same bytes again, except for line ends and empty lines. Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of columns,
 /// word numbers with gaps, heads that do not exist, a tree with cycles or without exactly one root.
 std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name);
-/// Reads a file, gzip or not. Throws FileError, FormatError.
-std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path);
 
-/// Reads a file sentence by sentence, so that memory does not grow with it.
+/// Reads a file, gzip or not, sentence by sentence, so that memory does not grow with it.
 class ConlluFileReader {
  public:
   /// Throws FileError.

@@ -27,12 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 Pooling pooling_of(const JsonNode& node) {
-  std::string known;
-  for (const auto& [name, pooling] : kPoolingNames) {
-    if (node.text() == name) return pooling;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
-  }
-  node.fail(fmt::format("expected one of {}, got {}", known, in_quotes(node.text())));
+  if (const auto pooling = value_named(node.text(), kPoolingNames)) return *pooling;
+  node.fail(
+      fmt::format("expected one of {}, got {}", names_listed(kPoolingNames, ", "), in_quotes(node.text())));
 }
 
 /// pooling_mode is one name or a list; before version 6 each mode had a flag.

@@ -137,13 +137,11 @@ void read_sentence_settings(const fs::path& root, SentenceModel& model) {
   const JsonFile file(path);
   remark_unknown_keys(file, keys_of_settings(), model.remarks);
   if (const auto given = file.root().find("similarity_fn_name")) {
-    std::string known;
-    bool found = false;
-    for (const auto& [name, similarity] : kSimilarityNames) {
-      if (given->text() == name) model.similarity = similarity, found = true;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
-    }
-    if (!found) given->fail(fmt::format("expected one of {}, got {}", known, in_quotes(given->text())));
+    const auto similarity = value_named(given->text(), kSimilarityNames);
+    if (!similarity)
+      given->fail(fmt::format("expected one of {}, got {}", names_listed(kSimilarityNames, ", "),
+                              in_quotes(given->text())));
+    model.similarity = *similarity;
   }
   const auto prompts = file.root().find("prompts");
   if (const auto name = file.root().find("default_prompt_name")) {

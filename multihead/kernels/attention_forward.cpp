@@ -14,6 +14,7 @@
 
 #include "multihead/kernels/attention_few-inl.h"
 #include "multihead/kernels/attention_meet-inl.h"
+#include "multihead/kernels/attention_piece-inl.h"
 #include "multihead/kernels/attention_statistics-inl.h"
 #include "multihead/kernels/attention_stream-inl.h"
 #include "multihead/kernels/attention_strips-inl.h"
@@ -22,38 +23,9 @@ HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {
 
-/// The first rows of what comes after a head of a piece: as much as can be asked for early.
-struct NextItem {
-  Rows q, k, v;
-  int64_t queries = 0, keys = 0;
-};
-HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::AttentionTask& task, size_t s,
-                              int head, const detail::AttentionTask* next_task) {
-  NextItem next;
-  int64_t first = task.query_begin;
-  if (++head == task.head_end) {
-    head = task.head_begin;
-    if (++s == static_cast<size_t>(task.sequence_end)) {
-      if (!next_task) return next;
-      s = static_cast<size_t>(next_task->sequence_begin);
-      head = next_task->head_begin;
-      first = next_task->query_begin;
-    }
-  }
-  const int64_t row = in.query_offsets[s], key = in.key_offsets[s];
-  const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
-  const int64_t first_row = index ? 0 : key;
-  next.queries = std::min<int64_t>(in.query_offsets[s + 1] - row - first, kTaskStrips * kBlock);
-  next.keys = std::min<int64_t>(in.key_offsets[s + 1] - key, kChunk);
-  next.q = {in.q.row(row + first) + int64_t{head} * in.d_key, in.q.stride};
-  next.k = {in.k.row(first_row) + int64_t{head} * in.key_heads / in.heads * in.d_key, in.k.stride, index};
-  next.v = {in.v.row(first_row) + int64_t{head} * in.value_heads / in.heads * in.d_value, in.v.stride, index};
-  return next;
-}
-
-/// One head of a piece, chunk by chunk of its keys.
-HWY_INLINE void forward_head(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                             HeadOfPiece& h, const NextItem& next, ForwardMemory& memory) {
+/// The strips of a head, chunk by chunk of its keys.
+HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                               HeadOfPiece& h, const NextItem& next, ForwardMemory& memory) {
   Running running;
   h.queries = memory.queries.get(int64_t{piece.strips} * kBlock * in.d_key);
   for (int s = 0; s < piece.strips; ++s) {
@@ -104,6 +76,63 @@ HWY_INLINE void forward_head(const AttentionInputs& in, const AttentionOutputs& 
   }
 }
 
+/// The few queries of a head that remain after its strips.
+HWY_INLINE void forward_rest(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                             const HeadOfPiece& h, const NextItem& next, FewMemory& memory) {
+  prefetch_rows(next.q, std::min<int64_t>(next.queries, kBlock), in.d_key);
+  if (next.keys <= 64) {
+    prefetch_rows(next.k, next.keys, in.d_key);
+    prefetch_rows(next.v, next.keys, in.d_value);
+  }
+  const Strip& rest = piece.strip[piece.strips];
+  const FewQueries f{h.q.from(rest.first - piece.first),
+                     h.k,
+                     h.v,
+                     piece.few,
+                     rest.row,
+                     rest.first,
+                     piece.queries,
+                     piece.keys,
+                     h.head,
+                     piece.sequence};
+  forward_few(in, out, f, rest.mask, memory);
+}
+
+/// The one query of a sequence, of all heads together.
+HWY_INLINE void forward_single(const AttentionInputs& in, const AttentionOutputs& out,
+                               const detail::AttentionTask& task, const Piece& piece, int64_t weight_offset,
+                               StreamMemory& memory) {
+  StreamedRows next{};
+  if (piece.sequence + 1 < static_cast<size_t>(task.sequence_end)) {
+    const int64_t key = in.key_offsets[piece.sequence + 1];
+    const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
+    next = {
+        {in.k.row(index ? 0 : key), in.k.stride, index}, in.key_offsets[piece.sequence + 2] - key, in.k.cols};
+  }
+  forward_streamed(in, out,
+                   {.sequence = piece.sequence,
+                    .first = 0,
+                    .n = 1,
+                    .head_begin = task.head_begin,
+                    .head_end = task.head_end,
+                    .begin = 0,
+                    .end = piece.keys},
+                   piece.strip[0].mask, weight_offset, &next, memory);
+}
+
+/// The weights and statistics of a head, where they are asked for.
+HWY_INLINE void inspect_head(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                             const HeadOfPiece& h, int64_t weight_offset, ForwardMemory& memory) {
+  for (int g = 0; g < piece.strips + (piece.few > 0); ++g) {
+    const Strip& strip = piece.strip[g];
+    if (out.statistics.wanted())
+      statistics_of_strip(in, out, h, strip, piece.first, piece.queries, piece.keys, memory);
+    if (!out.weights) continue;
+    float* weights = out.weights + weight_offset + (h.head * piece.queries + strip.first) * piece.keys;
+    weights_of_strip(in, h, strip, h.q.from(strip.first - piece.first), piece.keys, weights, memory);
+  }
+}
+
 }  // namespace
 
 /// next_task: the one that this thread is likely to do then, or null.
@@ -114,116 +143,33 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
   thread_local StreamMemory stream_memory;
   thread_local Piece piece;
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
-    const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
-    const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
-    const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
-    const int64_t first_row = index ? 0 : key;
-    const int64_t end = std::min(queries, task.query_end);
-    const bool decoded = detail::attention_decodes(in, static_cast<int64_t>(s));  // only weights are left
-    piece.queries = queries;
-    piece.keys = keys;
-    piece.sequence = s;
-    HeadOfPiece h;
+    begin_sequence(in, s, piece);
+    const int64_t end = std::min(piece.queries, task.query_end);
+    const int64_t weight_offset = weight_offsets ? weight_offsets[s] : 0;
     HeadBias bias;
-    const auto choose_head = [&](int head, int64_t first) {
-      h.head = head;
-      h.q = {in.q.row(row + first) + int64_t{head} * in.d_key, in.q.stride};
-      h.k = {in.k.row(first_row) + int64_t{head} * in.key_heads / in.heads * in.d_key, in.k.stride, index};
-      h.v = {in.v.row(first_row) + int64_t{head} * in.value_heads / in.heads * in.d_value, in.v.stride,
-             index};
-      h.output = {out.output.row(row + first) + int64_t{head} * in.d_value, out.output.stride};
-      h.output_scale = in.gate_of(s, head) * (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
-      if (in.bias.none()) return;
-      bias = head_bias(in, row, head, first, end, queries, keys, weight_offsets ? weight_offsets[s] : 0,
-                       memory.bias);
-      h.bias = &bias;
-    };
-    for (int64_t i = task.query_begin; i < end;) {
-      piece.strips = 0;
-      piece.begin = keys;
-      piece.end = 0;
-      const int64_t first = piece.first = i;
-      int few = 0;
-      for (; i < end && piece.strips < kTaskStrips && few == 0; i += kBlock) {
-        Strip& strip = piece.strip[piece.strips];
-        strip.n = static_cast<int>(std::min<int64_t>(kBlock, end - i));
-        strip.row = row + i;
-        strip.first = i;
-        strip.allow = nullptr;
-        block_range(in.mask, i, strip.n, queries, keys, strip.mask);
-        const bool last = strip.n <= (i == 0 ? kFewQueries : kFewRest);
-        if (last && keys <= kFewKeys && !in.dropout.active() && (in.bias.none() || queries == 1)) {
-          few = strip.n;
-        } else {
-          ++piece.strips;
-          if (strip.mask.begin < strip.mask.end) {
-            piece.begin = std::min(piece.begin, strip.mask.begin);
-            piece.end = std::max(piece.end, strip.mask.end);
+    for (int64_t i = task.query_begin; i < end; i = piece.last) {
+      cut_piece(in, i, end, piece);
+      if (task.head_end - task.head_begin > 1) share_masks(in, piece, memory);
+      switch (piece.kind) {
+        case PieceKind::kStrips:
+          for (int head = task.head_begin; head < task.head_end; ++head) {
+            HeadOfPiece h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
+            if (piece.few > 0)
+              forward_rest(in, out, piece, h, next_item(in, task, s, head, nullptr), few_memory);
+            if (piece.strips > 0)
+              forward_strips(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
           }
-        }
-      }
-      piece.last = std::min(i, end);
-      // Masks are the same for all heads; where each strip has one chunk, so are their bits.
-      if (task.head_end - task.head_begin > 1 && in.mask.kind() != Mask::Kind::kNone) {
-        uint16_t* bits = memory.ready.get(kTaskStrips * kChunk);
-        for (int g = 0; g < piece.strips; ++g) {
-          Strip& strip = piece.strip[g];
-          const BlockMask& mask = strip.mask;
-          if (!Piece::single(strip) || !mask.cuts(mask.begin, mask.end)) continue;
-          uint16_t* at = bits + g * kChunk;
-          for_cut_keys(mask, mask.begin, mask.end, [&](int64_t from, int64_t to) HWY_ATTR {
-            allow_bits(in.mask, mask, strip.row, strip.n, from, to, at + (from - mask.begin));
-          });
-          strip.allow = at;
-        }
-      }
-      const bool streamed = few > 0 && queries == 1;
-      for (int head = task.head_begin; head < task.head_end && !decoded && !streamed; ++head) {
-        choose_head(head, first);
-        if (few > 0) {
-          const Strip& strip = piece.strip[piece.strips];
-          const NextItem next = next_item(in, task, s, head, nullptr);
-          prefetch_rows(next.q, std::min<int64_t>(next.queries, kBlock), in.d_key);
-          if (next.keys <= 64) {
-            prefetch_rows(next.k, next.keys, in.d_key);
-            prefetch_rows(next.v, next.keys, in.d_value);
-          }
-          const FewQueries f{
-              h.q.from(strip.first - first), h.k, h.v, few, strip.row, strip.first, queries, keys, head, s};
-          forward_few(in, out, f, strip.mask, few_memory);
-        }
-        if (piece.strips == 0) continue;
-        forward_head(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
-      }
-      if (streamed && !decoded) {
-        StreamedRows next{};
-        if (s + 1 < static_cast<size_t>(task.sequence_end)) {
-          const int64_t next_key = in.key_offsets[s + 1];
-          const int32_t* next_index = in.key_rows.empty() ? nullptr : in.key_rows.data() + next_key;
-          next = {{in.k.row(next_index ? 0 : next_key), in.k.stride, next_index},
-                  in.key_offsets[s + 2] - next_key,
-                  in.k.cols};
-        }
-        forward_streamed(in, out,
-                         {.sequence = s,
-                          .first = 0,
-                          .n = 1,
-                          .head_begin = task.head_begin,
-                          .head_end = task.head_end,
-                          .begin = 0,
-                          .end = keys},
-                         piece.strip[0].mask, weight_offsets ? weight_offsets[s] : 0, &next, stream_memory);
+          break;
+        case PieceKind::kStreamed:
+          forward_single(in, out, task, piece, weight_offset, stream_memory);
+          break;
+        case PieceKind::kDecoded:
+          break;
       }
       if (!out.weights && !out.statistics.wanted()) continue;
       for (int head = task.head_begin; head < task.head_end; ++head) {
-        choose_head(head, first);
-        for (int g = 0; g < piece.strips + (few > 0); ++g) {
-          const Strip& strip = piece.strip[g];
-          if (out.statistics.wanted()) statistics_of_strip(in, out, h, strip, first, queries, keys, memory);
-          if (!out.weights) continue;
-          float* weights = out.weights + weight_offsets[s] + (head * queries + strip.first) * keys;
-          weights_of_strip(in, h, strip, h.q.from(strip.first - first), keys, weights, memory);
-        }
+        const HeadOfPiece h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
+        inspect_head(in, out, piece, h, weight_offset, memory);
       }
     }
   }

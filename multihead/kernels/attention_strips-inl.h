@@ -46,14 +46,25 @@ struct Strip {
   const uint16_t* allow = nullptr;  // [mask.end - mask.begin], set where `mask` cuts; made once for all heads
 };
 
+/// How the queries of a piece are computed.
+enum class PieceKind {
+  kStrips,    // in strips; the few that remain after the last full one by themselves
+  kStreamed,  // the one query of its sequence, of all heads together
+  kDecoded,   // attention_decode() has done it: only weights and statistics are left
+};
+
 /// The part of a sequence that a task does at once: up to kTaskStrips strips.
 struct Piece {
-  Strip strip[kTaskStrips];
-  int strips = 0;
-  int64_t begin = 0, end = 0;   // keys that any query sees
+  PieceKind kind;
+  Strip strip[kTaskStrips];     // with strip[strips] for the few
+  int strips = 0, few = 0;      // few: queries that are too few for a strip
+  int64_t begin = 0, end = 0;   // keys that any query sees; without those of the few
   int64_t first = 0, last = 0;  // queries of the sequence
-  int64_t queries, keys;        // of the sequence
+  // The sequence:
   size_t sequence;
+  int64_t row, queries, keys;  // row: of its first query among all
+  int64_t key_row;             // of its first key; with an index that of row 0
+  const int32_t* index;        // its part of AttentionInputs::key_rows, or null
 
   /// Whether all keys of a strip are in one chunk.
   static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }

@@ -2,20 +2,29 @@
 
 #include <cctype>
 #include <utility>
-#include <vector>
 
 namespace mh {
 
+HeadChanges HeadChanges::of_json(std::string_view text, std::string_view name) {
+  struct File {
+    HeadChanges changes;
+    void visit(ConfigVisitor& v) { changes.show<Names::kOfFiles>(v); }
+  } file;
+  from_json(file, text, name);
+  return file.changes;
+}
+
 void HeadChanges::apply(HeadGeometry& geometry) const {
-  std::vector<void*> fields;
-  HeadGeometry::describe(geometry,
-                         [&](const HeadField&, auto& value, const auto&...) { fields.push_back(&value); });
-  auto field = fields.begin();
-  HeadGeometry::describe(values_, [&](const HeadField& about, const auto& value, const auto&...) {
-    using T = std::remove_cvref_t<decltype(value)>;
-    void* const there = *field++;
-    if (given_.contains(about.name)) *static_cast<T*>(there) = value;
-  });
+  struct Given {
+    const HeadChanges& changes;
+    void visit(ConfigVisitor& v) const {
+      HeadGeometry all = changes.values_;
+      HeadGeometry::describe(all, [&](const HeadField& field, auto& value, const auto&... names) {
+        if (changes.given_.contains(field.name)) v(field.name, value, names...);
+      });
+    }
+  };
+  from_json(geometry, to_json_line(Given{*this}), "heads");
 }
 
 std::string help_of(const HeadField& field) {

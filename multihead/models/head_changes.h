@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "multihead/io/config.h"
 #include "multihead/nn/head_geometry.h"
@@ -22,10 +21,9 @@ inline constexpr Rule<int32_t> kHeadCounts{.low = 1, .high = 65536};
 
 class HeadChanges {
  public:
-  /// Sets one number or name: changes.set(&HeadGeometry::d_key, 24). Parts of `input` are set as settings.
-  template <class T>
-    requires(!std::is_same_v<T, HeadInput>)
-  HeadChanges& set(T HeadGeometry::*field, std::type_identity_t<T> value);
+  /// Reads JSON with the names of files, as HeadGeometry::visit() gives them; what is left out is not changed, and a size of
+  /// 0 is refused. Throws FormatError that starts with `name`.
+  static HeadChanges of_json(std::string_view text, std::string_view name);
 
   bool empty() const { return given_.empty(); }
   /// Overwrites the fields of `geometry` that were set here.
@@ -36,11 +34,6 @@ class HeadChanges {
   template <class V>
   void visit(V& v) {
     show<Names::kOfSettings>(v);
-  }
-  /// Visits the fields by their names in files, as HeadGeometry::visit() does; a size of 0 is refused here.
-  template <class V>
-  void visit_as_file(V& v) {
-    show<Names::kOfFiles>(v);
   }
 
  private:
@@ -56,16 +49,6 @@ class HeadChanges {
 std::string help_of(const HeadField& field);
 /// Returns the name of a field as a setting among others: "input" is called head_input.
 std::string_view setting_name(const HeadField& field);
-
-template <class T>
-  requires(!std::is_same_v<T, HeadInput>)
-HeadChanges& HeadChanges::set(T HeadGeometry::*field, std::type_identity_t<T> value) {
-  values_.*field = std::move(value);
-  HeadGeometry::describe(values_, [&](const HeadField& about, const auto& shown, const auto&...) {
-    if (static_cast<const void*>(&shown) == &(values_.*field)) given_.insert(about.name);
-  });
-  return *this;
-}
 
 template <HeadChanges::Names kNames, class V>
 void HeadChanges::show(V& v) {

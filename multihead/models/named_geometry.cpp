@@ -10,24 +10,13 @@
 namespace mh {
 namespace {
 
-/// JSON that somebody typed: what is left out has its usual value.
-struct TypedHeads {
-  HeadChanges given;
-  template <class V>
-  void visit(V& v) {
-    given.visit_as_file(v);
-  }
-};
-
 HeadGeometry typed_geometry(const std::string& given, int heads) {
-  TypedHeads typed;
+  HeadGeometry geometry{.heads = heads};
   try {
-    from_json(typed, given, "`geometry`");
+    HeadChanges::of_json(given, "`geometry`").apply(geometry);
   } catch (const FormatError& error) {
     throw UsageError(error.what());
   }
-  HeadGeometry geometry{.heads = heads};
-  typed.given.apply(geometry);
   return geometry;
 }
 

@@ -17,6 +17,8 @@ struct HeadName {
   std::string attention;
   int head = 0;
 
+  /// "encoder.3.self_attention.1".
+  std::string name() const { return attention + "." + std::to_string(head); }
   bool operator==(const HeadName&) const = default;
 };
 /// "encoder.3.self_attention.1" -> {"encoder.3.self_attention", 1}; the model checks whether it has such a

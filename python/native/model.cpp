@@ -197,7 +197,7 @@ void add_model(nb::module_& module) {
           [](const LoadedModel& loaded, const std::string& pattern) {
             std::vector<std::string> names;
             for (const HeadName& head : loaded.model().heads_named(HeadPattern(pattern)))
-              names.push_back(head.attention + "." + std::to_string(head.head));
+              names.push_back(head.name());
             return names;
           },
           "pattern"_a)

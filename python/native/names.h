@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <string_view>
 
 #include "multihead/base/enum_names.h"
@@ -14,12 +13,9 @@ namespace mh::python {
 /// The value of a name. Throws UsageError that lists the names; `argument` is what it calls the argument.
 template <class Value>
 Value value_named(std::string_view name, EnumNames<Value> names, std::string_view argument) {
-  std::string all;
-  for (const auto& [known, value] : names) {
-    if (name == known) return value;
-    all += (all.empty() ? "" : "|") + std::string(known);
-  }
-  throw UsageError(fmt::format("`{}`: expected {}, got {}", argument, all, name.empty() ? "nothing" : name));
+  if (const auto value = mh::value_named(name, names)) return *value;
+  throw UsageError(fmt::format("`{}`: expected {}, got {}", argument, names_listed(names),
+                               name.empty() ? "nothing" : name));
 }
 
 }  // namespace mh::python

@@ -75,6 +75,7 @@ TEST_F(ScoreTest, WhatCannotBeIsNamed) {
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("2 sources but 1 targets"));
   }
+  EXPECT_THROW(score(model, two, {}), UsageError);
   EXPECT_THROW(score(model, two, pair), UsageError);
   EXPECT_THROW(score(model, empty, two), UsageError);
   EXPECT_THROW(score(model, one, std::vector<std::vector<int32_t>>{std::vector<int32_t>(41, 3)}), ShapeError);

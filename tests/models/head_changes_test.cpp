@@ -32,19 +32,9 @@ HeadGeometry unusual() {
   return g;
 }
 
-struct AsFile {
-  HeadChanges changes;
-  template <class V>
-  void visit(V& v) {
-    changes.visit_as_file(v);
-  }
-};
-
 TEST(HeadChanges, EveryFieldOfADescriptionCanBeGivenInAFile) {
   HeadGeometry wanted = unusual(), found;
-  AsFile typed;
-  from_json(typed, to_json(wanted), "heads");
-  typed.changes.apply(found);
+  HeadChanges::of_json(to_json(wanted), "heads").apply(found);
   EXPECT_EQ(found, wanted);
 }
 
@@ -70,9 +60,9 @@ TEST(HeadChanges, EveryFieldButColumnsIsASetting) {
 }
 
 TEST(HeadChanges, OnlyWhatIsGivenIsChanged) {
-  HeadChanges changes;
-  EXPECT_TRUE(changes.empty());
-  changes.set(&HeadGeometry::d_key, 24).set(&HeadGeometry::biases, Biases::kNone);
+  EXPECT_TRUE(HeadChanges().empty());
+  const auto changes = HeadChanges::of_json(R"({"d_key": 24, "biases": "none"})", "heads");
+  EXPECT_FALSE(changes.empty());
   HeadGeometry found{.heads = 3, .key_heads = 1, .scores = Scores::kTied};
   changes.apply(found);
   EXPECT_EQ(found,
@@ -81,12 +71,10 @@ TEST(HeadChanges, OnlyWhatIsGivenIsChanged) {
 }
 
 TEST(HeadChanges, WhatIsTypedHasToBeASize) {
-  AsFile typed;
-  EXPECT_THROW(from_json(typed, R"({"d_key": 0})", "typed"), FormatError);
-  EXPECT_THROW(from_json(typed, R"({"d_key": 1025})", "typed"), FormatError);
-  EXPECT_THROW(from_json(typed, R"({"d_keys": 3})", "typed"), FormatError);
-  from_json(typed, R"({"d_key": null, "scale": null})", "typed");
-  EXPECT_TRUE(typed.changes.empty());
+  EXPECT_THROW(HeadChanges::of_json(R"({"d_key": 0})", "typed"), FormatError);
+  EXPECT_THROW(HeadChanges::of_json(R"({"d_key": 1025})", "typed"), FormatError);
+  EXPECT_THROW(HeadChanges::of_json(R"({"d_keys": 3})", "typed"), FormatError);
+  EXPECT_TRUE(HeadChanges::of_json(R"({"d_key": null, "scale": null})", "typed").empty());
 }
 
 }  // namespace

@@ -61,6 +61,10 @@ TEST(HeadPattern, IsARegularExpressionWithAnythingForEachStar) {
   EXPECT_LT(fitted, 2700);
 }
 
+TEST(HeadName, IsWrittenAsItIsRead) {
+  EXPECT_EQ(parse_head_name("encoder.3.self_attention.12").name(), "encoder.3.self_attention.12");
+}
+
 TEST(HeadPattern, RefusesWhatIsNeitherNameNorPattern) {
   for (const char* wrong : {"", ".", "encoder.3.self_attention", "encoder.3.self_attention.x",
                             "encoder.3.self_attention.-1", "encoder.3.self_attention.65536", ".1"}) {

@@ -77,8 +77,8 @@ void BertSizes::put_position_offset(int32_t offset, std::vector<std::string>& wr
 
 namespace {
 
-TensorPlace bert_place(std::span<const TensorName> tensors, std::string_view parameter) {
-  TensorPlace place = place_in(tensors, parameter);
+TensorPlace bert_place(const BertNames& names, std::string_view parameter) {
+  TensorPlace place = place_in(names.tensors, parameter, names.modules);
   // LayerNorm.weight was once LayerNorm.gamma, and LayerNorm.bias LayerNorm.beta.
   for (const auto& [now, once] :
        {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}) {
@@ -88,16 +88,6 @@ TensorPlace bert_place(std::span<const TensorName> tensors, std::string_view par
   }
   return place;
 }
-
-constexpr std::array kBertTensors =
-    joined(kBertEncoderTensors,
-           std::array{
-               TensorName{"masked_words.w", "cls.predictions.transform.dense.weight", kBertMatrix},
-               TensorName{"masked_words.b", "cls.predictions.transform.dense.bias", kBertRow},
-               TensorName{"masked_words.norm.gain", "cls.predictions.transform.LayerNorm.weight", kBertRow},
-               TensorName{"masked_words.norm.bias", "cls.predictions.transform.LayerNorm.bias", kBertRow},
-               TensorName{"masked_words.output_bias", "cls.predictions.bias", kBertRow},
-           });
 
 // Numbers of positions, and the head that says whether a sentence follows.
 constexpr std::array<std::string_view, 3> kBertOthers = {
@@ -131,7 +121,6 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
   return encoder_plan(bert_config(sizes), sizes.tied,
                       {.model_type = "bert",
                        .prefix = "bert.",
-                       .tensors = kBertTensors,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "cls.predictions.bias",
                        .no_weights = kBertOthers,
@@ -188,8 +177,7 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
             }
             return std::make_unique<EncoderModel>(all);
           },
-      .place = [tensors =
-                    names.tensors](std::string_view parameter) { return bert_place(tensors, parameter); },
+      .place = [names](std::string_view parameter) { return bert_place(names, parameter); },
       .prefixes = {prefix, ""},
       .no_weight =
           [others = names.no_weights, twins = names.twins, prefix](

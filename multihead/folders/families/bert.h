@@ -38,6 +38,45 @@ struct BertSizes {
 /// The encoder. Its masked_words are what such a head is like, whether or not the model has one.
 EncoderConfig bert_config(const BertSizes& sizes);
 
+/// How matrices lie in these files, and vectors.
+inline constexpr auto kBertMatrix = TensorPlace::Layout::kTransposed, kBertRow = TensorPlace::Layout::kVector;
+
+/// The tensors of BertForPreTraining, and of its relatives, which call some modules otherwise.
+inline constexpr std::array kBertTensors = {
+    TensorName{"embedding", "embeddings.word_embeddings.weight"},
+    TensorName{"embedding.types", "embeddings.token_type_embeddings.weight"},
+    TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
+    TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
+    TensorName{"positions", "embeddings.position_embeddings.weight"},
+    TensorName{"encoder.0.self_attention.distance_bias", "encoder.relative_attention_bias.weight",
+               kBertMatrix},  // MPNet's
+    TensorName{"encoder.#.self_attention.w_q", "encoder.layer.#.attention.self.query.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_q", "encoder.layer.#.attention.self.query.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_k", "encoder.layer.#.attention.self.key.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_k", "encoder.layer.#.attention.self.key.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_v", "encoder.layer.#.attention.self.value.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_v", "encoder.layer.#.attention.self.value.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_o", "encoder.layer.#.attention.output.dense.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_o", "encoder.layer.#.attention.output.dense.bias", kBertRow},
+    TensorName{"encoder.#.self_attention_norm.gain", "encoder.layer.#.attention.output.LayerNorm.weight",
+               kBertRow},
+    TensorName{"encoder.#.self_attention_norm.bias", "encoder.layer.#.attention.output.LayerNorm.bias",
+               kBertRow},
+    TensorName{"encoder.#.feed_forward.w_1", "encoder.layer.#.intermediate.dense.weight", kBertMatrix},
+    TensorName{"encoder.#.feed_forward.b_1", "encoder.layer.#.intermediate.dense.bias", kBertRow},
+    TensorName{"encoder.#.feed_forward.w_2", "encoder.layer.#.output.dense.weight", kBertMatrix},
+    TensorName{"encoder.#.feed_forward.b_2", "encoder.layer.#.output.dense.bias", kBertRow},
+    TensorName{"encoder.#.feed_forward_norm.gain", "encoder.layer.#.output.LayerNorm.weight", kBertRow},
+    TensorName{"encoder.#.feed_forward_norm.bias", "encoder.layer.#.output.LayerNorm.bias", kBertRow},
+    TensorName{"pooler.w", "pooler.dense.weight", kBertMatrix},
+    TensorName{"pooler.b", "pooler.dense.bias", kBertRow},
+    TensorName{"masked_words.w", "cls.predictions.transform.dense.weight", kBertMatrix},
+    TensorName{"masked_words.b", "cls.predictions.transform.dense.bias", kBertRow},
+    TensorName{"masked_words.norm.gain", "cls.predictions.transform.LayerNorm.weight", kBertRow},
+    TensorName{"masked_words.norm.bias", "cls.predictions.transform.LayerNorm.bias", kBertRow},
+    TensorName{"masked_words.output_bias", "cls.predictions.bias", kBertRow},
+};
+
 /// A tensor that repeats another one, which is read.
 struct TensorTwin {
   std::string_view tensor, read;
@@ -52,7 +91,8 @@ struct BertNames {
                         .max_positions = "max_position_embeddings",
                         .pad_id = "pad_token_id"};
   std::string_view prefix = "";  // "bert.": before every tensor of the encoder, or before none
-  std::span<const TensorName> tensors = {};
+  std::span<const TensorName> tensors = kBertTensors;
+  std::span<const ModuleName> modules = {};  // those with other names than in `tensors`
   /// Tensors that are there when the model has a pooler, a head for masked words; empty: it never has one.
   std::string_view pooler = "", masked_words = "";
   std::span<const std::string_view> no_weights = {};  // tensors that are no parameters
@@ -77,45 +117,11 @@ BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std:
 FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames& names, std::string_view name,
                         std::vector<std::string> wrong);
 
-/// How matrices lie in these files, and vectors.
-inline constexpr auto kBertMatrix = TensorPlace::Layout::kTransposed, kBertRow = TensorPlace::Layout::kVector;
-
-/// The tensors of BertModel, which RobertaModel has, too.
-inline constexpr std::array kBertEncoderTensors = {
-    TensorName{"embedding", "embeddings.word_embeddings.weight"},
-    TensorName{"embedding.types", "embeddings.token_type_embeddings.weight"},
-    TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
-    TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
-    TensorName{"positions", "embeddings.position_embeddings.weight"},
-    TensorName{"encoder.#.self_attention.w_q", "encoder.layer.#.attention.self.query.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_q", "encoder.layer.#.attention.self.query.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_k", "encoder.layer.#.attention.self.key.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_k", "encoder.layer.#.attention.self.key.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_v", "encoder.layer.#.attention.self.value.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_v", "encoder.layer.#.attention.self.value.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_o", "encoder.layer.#.attention.output.dense.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_o", "encoder.layer.#.attention.output.dense.bias", kBertRow},
-    TensorName{"encoder.#.self_attention_norm.gain", "encoder.layer.#.attention.output.LayerNorm.weight",
-               kBertRow},
-    TensorName{"encoder.#.self_attention_norm.bias", "encoder.layer.#.attention.output.LayerNorm.bias",
-               kBertRow},
-    TensorName{"encoder.#.feed_forward.w_1", "encoder.layer.#.intermediate.dense.weight", kBertMatrix},
-    TensorName{"encoder.#.feed_forward.b_1", "encoder.layer.#.intermediate.dense.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward.w_2", "encoder.layer.#.output.dense.weight", kBertMatrix},
-    TensorName{"encoder.#.feed_forward.b_2", "encoder.layer.#.output.dense.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward_norm.gain", "encoder.layer.#.output.LayerNorm.weight", kBertRow},
-    TensorName{"encoder.#.feed_forward_norm.bias", "encoder.layer.#.output.LayerNorm.bias", kBertRow},
-    TensorName{"pooler.w", "pooler.dense.weight", kBertMatrix},
-    TensorName{"pooler.b", "pooler.dense.bias", kBertRow},
-};
-
 /// The head for masked words of RobertaForMaskedLM and MPNetForMaskedLM.
-inline constexpr std::array kLmHeadTensors = {
-    TensorName{"masked_words.w", "lm_head.dense.weight", kBertMatrix},
-    TensorName{"masked_words.b", "lm_head.dense.bias", kBertRow},
-    TensorName{"masked_words.norm.gain", "lm_head.layer_norm.weight", kBertRow},
-    TensorName{"masked_words.norm.bias", "lm_head.layer_norm.bias", kBertRow},
-    TensorName{"masked_words.output_bias", "lm_head.bias", kBertRow},
+inline constexpr std::array kLmHeadModules = {
+    ModuleName{"cls.predictions.transform.dense", "lm_head.dense"},
+    ModuleName{"cls.predictions.transform.LayerNorm", "lm_head.layer_norm"},
+    ModuleName{"cls.predictions", "lm_head"},
 };
 /// Numbers of positions.
 inline constexpr std::array<std::string_view, 1> kLmHeadOthers = {"embeddings.position_ids"};
@@ -123,15 +129,5 @@ inline constexpr std::array kLmHeadTwins = {
     TensorTwin{"lm_head.decoder.weight", "embeddings.word_embeddings.weight"},
     TensorTwin{"lm_head.decoder.bias", "lm_head.bias"},
 };
-
-/// The rows of both tables.
-template <size_t N, size_t M>
-constexpr std::array<TensorName, N + M> joined(const std::array<TensorName, N>& a,
-                                               const std::array<TensorName, M>& b) {
-  std::array<TensorName, N + M> all{};
-  for (size_t i = 0; i < N; ++i) all[i] = a[i];
-  for (size_t i = 0; i < M; ++i) all[N + i] = b[i];
-  return all;
-}
 
 }  // namespace mh

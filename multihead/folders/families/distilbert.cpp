@@ -26,32 +26,18 @@ struct DistilBertFields {
   }
 };
 
-constexpr std::array kDistilBertTensors = {
-    TensorName{"embedding", "embeddings.word_embeddings.weight"},
-    TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
-    TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
-    TensorName{"positions", "embeddings.position_embeddings.weight"},
-    TensorName{"encoder.#.self_attention.w_q", "transformer.layer.#.attention.q_lin.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_q", "transformer.layer.#.attention.q_lin.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_k", "transformer.layer.#.attention.k_lin.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_k", "transformer.layer.#.attention.k_lin.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_v", "transformer.layer.#.attention.v_lin.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_v", "transformer.layer.#.attention.v_lin.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_o", "transformer.layer.#.attention.out_lin.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_o", "transformer.layer.#.attention.out_lin.bias", kBertRow},
-    TensorName{"encoder.#.self_attention_norm.gain", "transformer.layer.#.sa_layer_norm.weight", kBertRow},
-    TensorName{"encoder.#.self_attention_norm.bias", "transformer.layer.#.sa_layer_norm.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward.w_1", "transformer.layer.#.ffn.lin1.weight", kBertMatrix},
-    TensorName{"encoder.#.feed_forward.b_1", "transformer.layer.#.ffn.lin1.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward.w_2", "transformer.layer.#.ffn.lin2.weight", kBertMatrix},
-    TensorName{"encoder.#.feed_forward.b_2", "transformer.layer.#.ffn.lin2.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward_norm.gain", "transformer.layer.#.output_layer_norm.weight", kBertRow},
-    TensorName{"encoder.#.feed_forward_norm.bias", "transformer.layer.#.output_layer_norm.bias", kBertRow},
-    TensorName{"masked_words.w", "vocab_transform.weight", kBertMatrix},
-    TensorName{"masked_words.b", "vocab_transform.bias", kBertRow},
-    TensorName{"masked_words.norm.gain", "vocab_layer_norm.weight", kBertRow},
-    TensorName{"masked_words.norm.bias", "vocab_layer_norm.bias", kBertRow},
-    TensorName{"masked_words.output_bias", "vocab_projector.bias", kBertRow},
+constexpr std::array kDistilBertModules = {
+    ModuleName{"encoder.layer.#.attention.self.query", "transformer.layer.#.attention.q_lin"},
+    ModuleName{"encoder.layer.#.attention.self.key", "transformer.layer.#.attention.k_lin"},
+    ModuleName{"encoder.layer.#.attention.self.value", "transformer.layer.#.attention.v_lin"},
+    ModuleName{"encoder.layer.#.attention.output.dense", "transformer.layer.#.attention.out_lin"},
+    ModuleName{"encoder.layer.#.attention.output.LayerNorm", "transformer.layer.#.sa_layer_norm"},
+    ModuleName{"encoder.layer.#.intermediate.dense", "transformer.layer.#.ffn.lin1"},
+    ModuleName{"encoder.layer.#.output.dense", "transformer.layer.#.ffn.lin2"},
+    ModuleName{"encoder.layer.#.output.LayerNorm", "transformer.layer.#.output_layer_norm"},
+    ModuleName{"cls.predictions.transform.dense", "vocab_transform"},
+    ModuleName{"cls.predictions.transform.LayerNorm", "vocab_layer_norm"},
+    ModuleName{"cls.predictions", "vocab_projector"},
 };
 
 constexpr std::array<std::string_view, 1> kDistilBertOthers = {"embeddings.position_ids"};
@@ -69,7 +55,7 @@ FolderPlan read_distilbert(std::string_view json, std::string_view name) {
                                   .max_positions = "max_position_embeddings",
                                   .pad_id = "pad_token_id"},
                        .prefix = "distilbert.",
-                       .tensors = kDistilBertTensors,
+                       .modules = kDistilBertModules,
                        .masked_words = "vocab_projector.bias",
                        .no_weights = kDistilBertOthers,
                        .twins = kDistilBertTwins},

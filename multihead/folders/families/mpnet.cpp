@@ -18,33 +18,16 @@ struct MpnetFields {
   }
 };
 
-constexpr std::array kMpnetEncoderTensors = {
-    TensorName{"embedding", "embeddings.word_embeddings.weight"},
-    TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
-    TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
-    TensorName{"positions", "embeddings.position_embeddings.weight"},
-    TensorName{"encoder.0.self_attention.distance_bias", "encoder.relative_attention_bias.weight",
-               kBertMatrix},
-    TensorName{"encoder.#.self_attention.w_q", "encoder.layer.#.attention.attn.q.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_q", "encoder.layer.#.attention.attn.q.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_k", "encoder.layer.#.attention.attn.k.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_k", "encoder.layer.#.attention.attn.k.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_v", "encoder.layer.#.attention.attn.v.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_v", "encoder.layer.#.attention.attn.v.bias", kBertRow},
-    TensorName{"encoder.#.self_attention.w_o", "encoder.layer.#.attention.attn.o.weight", kBertMatrix},
-    TensorName{"encoder.#.self_attention.b_o", "encoder.layer.#.attention.attn.o.bias", kBertRow},
-    TensorName{"encoder.#.self_attention_norm.gain", "encoder.layer.#.attention.LayerNorm.weight", kBertRow},
-    TensorName{"encoder.#.self_attention_norm.bias", "encoder.layer.#.attention.LayerNorm.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward.w_1", "encoder.layer.#.intermediate.dense.weight", kBertMatrix},
-    TensorName{"encoder.#.feed_forward.b_1", "encoder.layer.#.intermediate.dense.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward.w_2", "encoder.layer.#.output.dense.weight", kBertMatrix},
-    TensorName{"encoder.#.feed_forward.b_2", "encoder.layer.#.output.dense.bias", kBertRow},
-    TensorName{"encoder.#.feed_forward_norm.gain", "encoder.layer.#.output.LayerNorm.weight", kBertRow},
-    TensorName{"encoder.#.feed_forward_norm.bias", "encoder.layer.#.output.LayerNorm.bias", kBertRow},
-    TensorName{"pooler.w", "pooler.dense.weight", kBertMatrix},
-    TensorName{"pooler.b", "pooler.dense.bias", kBertRow},
+constexpr std::array kMpnetModules = {
+    ModuleName{"encoder.layer.#.attention.self.query", "encoder.layer.#.attention.attn.q"},
+    ModuleName{"encoder.layer.#.attention.self.key", "encoder.layer.#.attention.attn.k"},
+    ModuleName{"encoder.layer.#.attention.self.value", "encoder.layer.#.attention.attn.v"},
+    ModuleName{"encoder.layer.#.attention.output.dense", "encoder.layer.#.attention.attn.o"},
+    ModuleName{"encoder.layer.#.attention.output.LayerNorm", "encoder.layer.#.attention.LayerNorm"},
+    kLmHeadModules[0],
+    kLmHeadModules[1],
+    kLmHeadModules[2],
 };
-constexpr std::array kMpnetTensors = joined(kMpnetEncoderTensors, kLmHeadTensors);
 
 KnownKeys mpnet_keys() {
   KnownKeys keys = bert_keys();
@@ -70,7 +53,7 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   return encoder_plan(config, sizes.tied,
                       {.model_type = "mpnet",
                        .prefix = "mpnet.",
-                       .tensors = kMpnetTensors,
+                       .modules = kMpnetModules,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
                        .no_weights = kLmHeadOthers,

@@ -25,13 +25,23 @@ bool follows(std::string_view pattern, std::string_view name, std::string_view& 
   return std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+/// A name of the table, with the family's name of its module.
+std::string renamed(std::string_view tensor, std::span<const ModuleName> modules) {
+  const size_t dot = tensor.rfind('.');
+  const auto module = std::find_if(modules.begin(), modules.end(), [&](const ModuleName& one) {
+    return one.in_table == tensor.substr(0, dot);
+  });
+  return module == modules.end() ? std::string(tensor) : std::string(module->here).append(tensor.substr(dot));
+}
+
 }  // namespace
 
-TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter) {
+TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter,
+                     std::span<const ModuleName> modules) {
   for (const TensorName& row : table) {
     std::string_view number;
     if (!follows(row.ours, parameter, number)) continue;
-    std::string name(row.theirs);
+    std::string name = renamed(row.theirs, modules);
     if (const size_t mark = name.find('#'); mark != std::string::npos) name.replace(mark, 1, number);
     return {.names = {std::move(name)}, .layout = row.layout, .part = row.part, .parts = row.parts};
   }

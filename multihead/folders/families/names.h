@@ -24,9 +24,15 @@ struct TensorName {
   int part = 0, parts = 1;  // in a fused tensor
 };
 
-/// Returns the place of a parameter according to the table. When the table does not have it, the place has
-/// a name that no file has, so that reading reports it as missing.
-TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter);
+/// A part of a model that a family calls otherwise than the table: what stands before the last dot of its tensors' names.
+struct ModuleName {
+  std::string_view in_table, here;  // "encoder.layer.#.output.dense", "transformer.layer.#.ffn.lin2"
+};
+
+/// Returns the place of a parameter according to the table, with the names of these modules. When the table does not have it,
+/// the place has a name that no file has, so that reading reports it as missing.
+TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter,
+                     std::span<const ModuleName> modules = {});
 
 /// Ids of special tokens, as far as they can be told without the vocabulary; -1 or null: there is none.
 inline constexpr Rule<int32_t> kTokenIds{.low = -1, .high = (1 << 24) - 1};

@@ -6,8 +6,6 @@
 namespace mh {
 namespace {
 
-constexpr std::array kRobertaTensors = joined(kBertEncoderTensors, kLmHeadTensors);
-
 FolderPlan read_roberta_as(std::string_view model_type, int32_t vocabulary, std::string_view json,
                            std::string_view name) {
   std::vector<std::string> wrong;
@@ -20,7 +18,7 @@ FolderPlan read_roberta_as(std::string_view model_type, int32_t vocabulary, std:
   return encoder_plan(config, sizes.tied,
                       {.model_type = model_type,
                        .prefix = "roberta.",
-                       .tensors = kRobertaTensors,
+                       .modules = kLmHeadModules,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
                        .no_weights = kLmHeadOthers,

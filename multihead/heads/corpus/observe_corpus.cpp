@@ -1,13 +1,8 @@
 #include "multihead/heads/corpus/observe_corpus.h"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
-#include "multihead/base/error.h"
-#include "multihead/batch/check_ids.h"
-#include "multihead/batch/plan_batches.h"
-#include "multihead/batch/teacher_forced.h"
+#include "multihead/models/read_lists.h"
 #include "multihead/nn/list_sites.h"
 
 namespace mh {
@@ -65,62 +60,27 @@ class Collector final : public Sites {
 void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options) {
-  const ModelFacts facts = model.facts();
-  const bool decode = !targets.empty();
-  if (decode && targets.size() != sources.size()) {
-    throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",
-                                 sources.size(), targets.size()));
-  }
-  const auto& types = options.source_types;
-  if (!types.empty() && types.size() != sources.size())
-    throw UsageError(fmt::format("token types of {} sources for {}; give them for each, or for none",
-                                 types.size(), sources.size()));
-  if (options.sites != nullptr) model.check(*options.sites);
-  check_ids(sources, {.what = "source",
-                      .longest = facts.max_positions,
-                      .vocabulary = facts.vocabulary_read(),
-                      .may_be_empty = false});
-  check_ids(targets, {.what = "target",
-                      .longest = facts.max_positions - 1,  // the start token comes before
-                      .vocabulary = facts.vocabulary});
-  std::vector<ExampleSize> sizes;
-  sizes.reserve(sources.size());
-  std::vector<int64_t> source_rows, target_rows;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    source_rows.push_back(std::ssize(sources[i]));
-    if (decode) target_rows.push_back(std::ssize(targets[i]) + 1);
-    sizes.push_back({.tokens = source_rows.back() + (decode ? target_rows.back() : 0)});
-  }
   const bool part = !options.numbers.empty();  // of a list
-  const ListOffsets offsets = ListOffsets::of_pairs(source_rows, decode ? target_rows : source_rows);
-
   Collector collector(observers);
   ListSites listed(options.sites);
   SitesInTurn sites(listed.sites(), collector);
   Tape tape;
   Context context{.tape = tape, .sites = &sites};
-  Batch source;
-  TeacherForced target;
   std::vector<int64_t> numbers;
   const BatchOptions plan{.max_tokens = options.max_batch_tokens, .order = BatchOptions::Order::kAsGiven};
-  for (const auto& batch : plan_batches(sizes, plan)) {
-    source.clear();
-    target.clear();
+  const TokenLists lists{.sources = sources, .targets = targets, .source_types = options.source_types};
+  read_lists(model, lists, options.sites, plan, [&](const ListBatch& batch) {
     numbers.clear();
-    for (const int64_t i : batch) {
-      source.add(sources[static_cast<size_t>(i)], i,
-                 types.empty() ? std::span<const int32_t>() : types[static_cast<size_t>(i)]);
-      if (!decode) continue;
-      target.add(targets[static_cast<size_t>(i)], i, {.start_id = facts.start_id, .end_id = facts.eos_id});
-    }
-    for (const int64_t i : batch) numbers.push_back(part ? options.numbers[static_cast<size_t>(i)] : i);
-    listed.begin(part ? ListedBatch{.texts = numbers}
-                      : ListedBatch{.texts = numbers, .count = std::ssize(sources), .offsets = &offsets});
-    collector.begin(source.sentences);
+    for (const int64_t i : batch.numbers)
+      numbers.push_back(part ? options.numbers[static_cast<size_t>(i)] : i);
+    listed.begin(
+        part ? ListedBatch{.texts = numbers}
+             : ListedBatch{.texts = numbers, .count = std::ssize(sources), .offsets = &batch.offsets});
+    collector.begin(batch.source.sentences);
     tape.clear();
-    model.read(context, source.view(), decode ? target.input.view() : Sequences());
-    if (options.progress) options.progress(batch.back() + 1);
-  }
+    model.read(context, batch.source.view(), targets.empty() ? Sequences() : batch.target.input.view());
+    if (options.progress) options.progress(batch.numbers.back() + 1);
+  });
 }
 
 }  // namespace mh

@@ -12,56 +12,11 @@
 #include "multihead/heads/importance/score_pass.h"
 #include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/heads/sites/stack_streams.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
 namespace {
-
-/// How many layers each stack has, by its name.
-std::map<std::string, int> layers_of_stacks(const Model& model) {
-  std::map<std::string, int> layers;
-  for (const auto& [name, heads] : model.attentions()) {
-    const std::string stack = name.substr(0, name.find('.'));
-    layers[stack] = std::max(layers[stack], attention_place(name).layer + 1);
-  }
-  return layers;
-}
-
-/// The streams of a pass by which others begin at a layer.
-class LayerInputs {
- public:
-  explicit LayerInputs(const Model& model) : layers_(layers_of_stacks(model)) {
-    for (const auto& [stack, layers] : layers_) {
-      for (int i = 0; i < layers; ++i) values_.keep(input_site(stack, i));
-      values_.keep(fmt::format("{}.{}.output", stack, layers - 1));
-    }
-  }
-
-  SiteValues& sites() { return values_; }
-
-  /// Where a pass begins that differs from the kept one at this attention.
-  std::vector<LayerStart> starts_at(const std::string& attention) const {
-    const std::string stack = attention.substr(0, attention.find('.'));
-    const auto own = layers_.find(stack);
-    const int layer = attention_place(attention).layer;
-    std::vector<LayerStart> starts{
-        {.stack = own->first, .layer = layer, .input = values_.value(input_site(stack, layer)).view()}};
-    if (const auto encoder = layers_.find("encoder"); stack == "decoder" && encoder != layers_.end()) {
-      const std::string last = fmt::format("encoder.{}.output", encoder->second - 1);
-      starts.push_back(
-          {.stack = encoder->first, .layer = encoder->second, .input = values_.value(last).view()});
-    }
-    return starts;
-  }
-
- private:
-  static std::string input_site(const std::string& stack, int layer) {
-    return fmt::format("{}.{}.input", stack, layer);
-  }
-
-  std::map<std::string, int> layers_;
-  SiteValues values_;
-};
 
 /// What takes a head away, or all others of its attention.
 SiteValues ablated(const HeadName& head, int heads, const HeadAblationOptions& options,
@@ -123,7 +78,7 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
   std::map<std::string, int> heads_of;
   std::vector<HeadName> with_means;  // all heads of the attentions
   for (const HeadName& head : heads) {
-    all.heads_named(HeadPattern(fmt::format("{}.{}", head.attention, head.head)));
+    all.heads_named(HeadPattern(head.name()));
     const int count = all.attention(head.attention).geometry().heads;
     if (!heads_of.emplace(head.attention, count).second) continue;
     for (int h = 0; h < count; ++h) with_means.push_back({head.attention, h});
@@ -135,12 +90,14 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
   const auto count = std::ssize(texts.texts);
   HeadAblation found{.scores = std::vector<double>(static_cast<size_t>(count)),
                      .losses = Tensor(count, std::ssize(heads))};
+  const StackStreams streams(all);
   VocabularyScratch scratch;
   Tape of_whole, without_head;
   for (const auto& numbers : plan_scored(texts, options.max_batch_tokens)) {
     const ScoredBatch batch = scored_batch(all, texts, numbers);
-    LayerInputs inputs(all);
-    SitesInTurn whole_sites(options.sites, inputs.sites());
+    SiteValues inputs;
+    streams.keep(inputs);
+    SitesInTurn whole_sites(options.sites, inputs);
     ScorePass whole(of_whole, model, texts.kind, batch, {.sites = &whole_sites});
     const ConstMatrixView references =
         texts.kind == ScoreKind::kVectors ? whole.vectors() : ConstMatrixView();
@@ -149,7 +106,10 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
     for (size_t h = 0; h < heads.size(); ++h) {
       SiteValues without = ablated(heads[h], heads_of[heads[h].attention], options, with_means, means);
       SitesInTurn sites(options.sites, without);
-      const std::vector<LayerStart> starts = inputs.starts_at(heads[h].attention);
+      const std::string& attention = heads[h].attention;
+      const std::vector<LayerStart> starts =
+          streams.starts(attention.substr(0, attention.find('.')), attention_place(attention).layer,
+                         [&](const std::string& site) { return inputs.value(site).view(); });
       ScorePass pass(without_head, model, texts.kind, batch, {.sites = &sites, .starts = starts});
       const std::vector<double> after = pass.scores(references, scratch);
       for (size_t s = 0; s < numbers.size(); ++s)

@@ -66,7 +66,7 @@ std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts
                                    const std::vector<HeadName>& muted, const ObserveOptions& read,
                                    ConstMatrixView whole) {
   SiteValues values;
-  for (const HeadName& head : muted) values.mute(fmt::format("{}.{}", head.attention, head.head));
+  for (const HeadName& head : muted) values.mute(head.name());
   SitesInTurn sites(read.sites, values);
   VocabularyScratch scratch;
   Tape tape;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/patching/patched_passes.h"
 #include "multihead/heads/sites/attention_name.h"
 #include "multihead/io/check_option.h"
 
@@ -71,9 +72,7 @@ void run_patches(const PatchReader& reader, const PatchOptions& options, PatchRe
   for (const std::vector<PatchPlace>& places : all) {
     const std::vector<AnswerScores> scores = passes.patched(places);
     for (size_t i = 0; i < places.size(); ++i) {
-      PatchedValue value{.name = places[i].name(passes.layers().at(places[i].stack)),
-                         .place = places[i],
-                         .scores = scores[i]};
+      PatchedValue value{.name = passes.name_of(places[i]), .place = places[i], .scores = scores[i]};
       value.restored =
           (scores[i].score() - found.corrupt.score()) / (found.clean.score() - found.corrupt.score());
       if (!std::isfinite(value.restored))

@@ -23,8 +23,8 @@
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/sentence_model.h"
+#include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_texts.h"
-#include "multihead/heads/patching/patched_passes.h"
 
 namespace mh {
 

@@ -11,17 +11,11 @@
 #include <vector>
 
 #include "multihead/folders/sentence_model.h"
+#include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_texts.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
-
-/// A run's score of each answer; the run's score is their difference.
-struct AnswerScores {
-  double answer = 0;
-  double wrong = 0;
-  double score() const { return answer - wrong; }
-};
 
 class PatchReader {
  public:

@@ -6,58 +6,39 @@
 #include <set>
 #include <utility>
 
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
 
-constexpr const char* kEncoderStack = "encoder";
-constexpr const char* kDecoderStack = "decoder";
-
 std::string heads_site(const std::string& attention) {
   return Site{attention, SitePart::kHeads}.name();
 }
 
-std::string stream_name(const std::string& stack, int layer, int layers) {
-  return layer < layers ? fmt::format("{}.{}.input", stack, layer)
-                        : fmt::format("{}.{}.output", stack, layers - 1);
-}
-
 }  // namespace
 
-std::string PatchPlace::name(int layers) const {
-  return attention.empty() ? stream_name(stack, layer, layers) : fmt::format("{}.{}", attention, head);
-}
-
 PatchedPasses::PatchedPasses(const PatchReader& reader, const PatchTexts& texts, const Options& options)
-    : reader_(reader), texts_(texts), options_(options) {
+    : reader_(reader), texts_(texts), options_(options), streams_(reader.model()) {
   if (options.sites != nullptr) reader.check(*options.sites);
-  for (const Model::AttentionName& attention : reader.model().attentions()) {
-    const AttentionPlace place = attention_place(attention.name);
-    int& layers = layers_[place.kind == AttentionKind::kEncoderSelf ? kEncoderStack : kDecoderStack];
-    layers = std::max(layers, place.layer + 1);
-  }
   for (const SiteShape& site : reader.model().sites()) {
     if (site.name.ends_with("attention.heads")) head_columns_[site.name] = site.columns / site.blocks;
   }
-  const auto keep_stream = [&](SiteValues& values) {
-    for (const auto& [stack, layers] : layers_) {
-      values.keep(stack + ".*.input");
-      values.keep(stream_name(stack, layers, layers));
-    }
-  };
   const auto keep_part = [&](SiteValues& values) {
     if (options_.part == PatchedPart::kHeads) values.keep("*.heads");
     if (options_.part == PatchedPart::kPattern) values.keep("*.weights.*");
   };
   keep_part(clean_);
-  if (options_.part == PatchedPart::kStream) keep_stream(clean_);
+  if (options_.part == PatchedPart::kStream) streams_.keep(clean_);
   keep_part(corrupt_);
-  keep_stream(corrupt_);
+  streams_.keep(corrupt_);
   clean_score_ = run(texts.clean, 1, clean_)[0];
   corrupt_score_ = run(texts.corrupt, 1, corrupt_)[0];
+}
+
+std::string PatchedPasses::name_of(const PatchPlace& place) const {
+  return place.attention.empty() ? streams_.site(place.stack, place.layer)
+                                 : fmt::format("{}.{}", place.attention, place.head);
 }
 
 std::vector<AnswerScores> PatchedPasses::run(const PatchText& text, int64_t copies, Sites& then,
@@ -75,7 +56,7 @@ std::vector<AnswerScores> PatchedPasses::run(const PatchText& text, int64_t copi
 }
 
 int32_t PatchedPasses::positions(const std::string& stack) const {
-  const bool reads_target = stack == kDecoderStack && !texts_.target.ids.empty();
+  const bool reads_target = stack == "decoder" && !texts_.target.ids.empty();
   return static_cast<int32_t>((reads_target ? texts_.target : texts_.corrupt).ids.size());
 }
 
@@ -135,25 +116,17 @@ void PatchedPasses::put_part(std::span<const PatchPlace> places, SiteValues& put
 
 std::vector<AnswerScores> PatchedPasses::patched_batch(std::span<const PatchPlace> places) {
   const PatchPlace& first = places[0];
-  const auto none = [](const PatchPlace&) { return Columns(); };
-  const std::string stream = stream_name(first.stack, first.layer, layers_.at(first.stack));
+  const bool of_stream = options_.part == PatchedPart::kStream;
   SiteValues put;
-  Tensor input, memory;
-  if (options_.part == PatchedPart::kStream) {
-    const int64_t columns = corrupt_.value(stream).cols();
-    input = mixed(stream, places, [&](const PatchPlace&) { return Columns{0, columns}; });
-  } else {
-    input = mixed(stream, places, none);
-    put_part(places, put);
-  }
-  std::vector<LayerStart> starts{
-      {.stack = first.stack, .layer = first.layer, .input = std::as_const(input).view()}};
-  if (const auto encoder = layers_.find(kEncoderStack);
-      first.stack == kDecoderStack && encoder != layers_.end()) {
-    memory = mixed(stream_name(encoder->first, encoder->second, encoder->second), places, none);
-    starts.push_back(
-        {.stack = encoder->first, .layer = encoder->second, .input = std::as_const(memory).view()});
-  }
+  if (!of_stream) put_part(places, put);
+  std::vector<Tensor> inputs;
+  inputs.reserve(2);  // the starts point into them
+  const std::vector<LayerStart> starts =
+      streams_.starts(first.stack, first.layer, [&](const std::string& site) {
+        const int64_t columns = of_stream && inputs.empty() ? corrupt_.value(site).cols() : 0;
+        inputs.push_back(mixed(site, places, [&](const PatchPlace&) { return Columns{0, columns}; }));
+        return std::as_const(inputs.back()).view();
+      });
   return run(texts_.corrupt, std::ssize(places), put, starts);
 }
 

@@ -5,38 +5,17 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "multihead/base/enum_names.h"
+#include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_reader.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/heads/sites/stack_streams.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
-
-/// What of the clean run is put into the corrupt one.
-enum class PatchedPart {
-  kHeads,    // what a head gives before W^O, the site ATTENTION.heads
-  kPattern,  // a head's weights, the site ATTENTION.weights.HEAD
-  kStream,   // the input of a layer, LAYER.input, or what the last layer of a stack gives, LAYER.output
-};
-inline constexpr EnumNames<PatchedPart> kPatchedPartNames = {
-    {"heads", PatchedPart::kHeads}, {"patterns", PatchedPart::kPattern}, {"stream", PatchedPart::kStream}};
-
-/// Where.
-struct PatchPlace {
-  std::string stack;           // "encoder", "decoder"
-  int layer = 0;               // of the stream also the number of layers: the last one's output
-  std::string attention = {};  // empty: the stream
-  int head = 0;
-  std::optional<int32_t> position = {};  // none: all positions
-
-  /// "decoder.3.self_attention.5"; of the stream "decoder.3.input".
-  std::string name(int layers) const;
-};
 
 class PatchedPasses {
  public:
@@ -52,7 +31,9 @@ class PatchedPasses {
   const AnswerScores& clean() const { return clean_score_; }
   const AnswerScores& corrupt() const { return corrupt_score_; }
   /// The layers of each stack of the model.
-  const std::map<std::string, int>& layers() const { return layers_; }
+  const std::map<std::string, int>& layers() const { return streams_.layers(); }
+  /// "decoder.3.self_attention.5"; of the stream "decoder.3.input".
+  std::string name_of(const PatchPlace& place) const;
   /// Positions that a stack reads.
   int32_t positions(const std::string& stack) const;
   /// The scores of the corrupt run with the clean value at one place, for each of these places: all of one attention, or of
@@ -78,7 +59,7 @@ class PatchedPasses {
   const PatchReader& reader_;
   const PatchTexts& texts_;
   Options options_;
-  std::map<std::string, int> layers_;
+  StackStreams streams_;
   std::map<std::string, int64_t> head_columns_;  // of the site of heads of an attention
   SiteValues clean_, corrupt_;
   AnswerScores clean_score_, corrupt_score_;

@@ -1,15 +1,9 @@
 #include "multihead/heads/reports/importance_json.h"
 
-#include <fmt/format.h>
-
 #include "multihead/heads/reports/json_parts.h"
 
 namespace mh {
 namespace {
-
-std::string full_name(const HeadName& head) {
-  return fmt::format("{}.{}", head.attention, head.head);
-}
 
 HeadsJson json_of_report(const ImportanceReport& report, const std::string& model) {
   HeadsJson json = json_of_model(model);
@@ -21,13 +15,12 @@ HeadsJson json_of_report(const ImportanceReport& report, const std::string& mode
   if (report.measure != ImportanceMeasure::kGradient) json["to"] = name_of(report.to, kAblatedToNames);
   json["normalised"] = report.normalised;
   json["within_attentions"] = report.within_attentions;
-  json["heads"] = HeadsJson::array();
-  for (const HeadImportance& head : report.heads) {
-    json["heads"].push_back({{"head", full_name(head.name)},
-                             {"rank", head.rank},
-                             {"importance", head.importance.mean},
-                             {"importance_half_width", half_or_null(head.importance)}});
-  }
+  json["heads"] = json_list(report.heads, [](const HeadImportance& head) -> HeadsJson {
+    return {{"head", head.name.name()},
+            {"rank", head.rank},
+            {"importance", head.importance.mean},
+            {"importance_half_width", half_or_null(head.importance)}};
+  });
   return json;
 }
 
@@ -39,15 +32,15 @@ std::string importance_json(const ImportanceReport& report, const std::string& m
 
 std::string importance_json(const PruningCurve& curve, const std::string& model) {
   HeadsJson json = json_of_report(curve.importance, model);
-  json["curve"] = {
-      {"sentences", curve.scored}, {"order", HeadsJson::array()}, {"points", HeadsJson::array()}};
-  for (const HeadName& head : curve.order) json["curve"]["order"].push_back(full_name(head));
-  for (const PruningPoint& point : curve.points) {
-    json["curve"]["points"].push_back({{"muted", point.muted},
-                                       {"score", json_of(point.score)},
-                                       {"loss", json_of(point.loss)},
-                                       {"random_loss", json_of(point.random)}});
-  }
+  const auto json_of_point = [](const PruningPoint& point) -> HeadsJson {
+    return {{"muted", point.muted},
+            {"score", json_of(point.score)},
+            {"loss", json_of(point.loss)},
+            {"random_loss", json_of(point.random)}};
+  };
+  json["curve"] = {{"sentences", curve.scored},
+                   {"order", json_list(curve.order, [](const HeadName& head) { return head.name(); })},
+                   {"points", json_list(curve.points, json_of_point)}};
   return written(json);
 }
 

@@ -85,8 +85,18 @@ Json json_of(const AlignmentScore& score) {
   return json;
 }
 
+Json json_rows(const std::vector<double>& numbers, size_t rows) {
+  Json all = Json::array();
+  for (size_t r = 0; r < rows; ++r) {
+    const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(r * rows);
+    all.push_back(std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(rows)));
+  }
+  return all;
+}
+
 std::string written(const Json& json) {
-  constexpr auto kReplace = Json::error_handler_t::replace;  // a token may be part of a character
+  constexpr auto kReplace =
+      Json::error_handler_t::replace;  // a token may be part of a character, a path no UTF-8
   return json.dump(1, ' ', false, kReplace) + "\n";
 }
 

@@ -2,9 +2,11 @@
 // only the sources that write JSON include it.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "multihead/base/interval.h"
 #include "multihead/heads/corpus/observe_heads.h"
@@ -31,6 +33,16 @@ HeadsJson json_of(const AlignmentScore& score);
 template <class T>
 HeadsJson json_or_null(const std::optional<T>& value) {
   return value ? HeadsJson(*value) : HeadsJson();
+}
+
+/// A square of numbers as a list of its rows.
+HeadsJson json_rows(const std::vector<double>& numbers, size_t rows);
+/// A list of what json_of_one() makes of each.
+template <class List, class Make>
+HeadsJson json_list(const List& list, const Make& json_of_one) {
+  HeadsJson all = HeadsJson::array();
+  for (const auto& one : list) all.push_back(json_of_one(one));
+  return all;
 }
 
 /// The text of the file.

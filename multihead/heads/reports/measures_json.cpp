@@ -15,18 +15,11 @@ HeadsJson with_intervals(const RelationScore& score) {
   return json;
 }
 
-HeadsJson list_of(const std::vector<RelationScore>& scores) {
-  HeadsJson all = HeadsJson::array();
-  for (const RelationScore& score : scores) all.push_back(with_intervals(score));
-  return all;
-}
-
 HeadsJson json_of(const ProbeScore& probe) {
-  HeadsJson json{{"score", probe.score()}, {"words", probe.words}};
-  json["heads"] = HeadsJson::array();
-  for (const DependencyProbe::Head& head : probe.heads)
-    json["heads"].push_back({{"head", head.name}, {"reads", head.reads}, {"read", head.read}});
-  return json;
+  const auto json_of_head = [](const DependencyProbe::Head& head) -> HeadsJson {
+    return {{"head", head.name}, {"reads", head.reads}, {"read", head.read}};
+  };
+  return {{"score", probe.score()}, {"words", probe.words}, {"heads", json_list(probe.heads, json_of_head)}};
 }
 
 }  // namespace
@@ -58,8 +51,8 @@ std::string stats_json(const StatsReport& report, const std::string& model) {
 std::string relations_json(const RelationsReport& report, const std::string& model) {
   HeadsJson json = json_of_model(model);
   add_read(json, report.read);
-  json["best"] = list_of(report.chosen);
-  if (!report.random.empty()) json["random"] = list_of(report.random);
+  json["best"] = json_list(report.chosen, with_intervals);
+  if (!report.random.empty()) json["random"] = json_list(report.random, with_intervals);
   json["relations"] = HeadsJson::array();
   for (size_t i = 0; i < report.all.size(); ++i) {
     HeadsJson& score = json["relations"].emplace_back(with_intervals(report.all[i]));
@@ -73,8 +66,7 @@ std::string relations_json(const RelationsReport& report, const std::string& mod
 std::string alignment_json(const AlignmentReport& report, const std::string& model) {
   HeadsJson json = json_of_model(model);
   add_read(json, report.read);
-  json["alignment"] = HeadsJson::array();
-  for (const AlignmentScore& score : report.aligners) json["alignment"].push_back(json_of(score));
+  json["alignment"] = json_list(report.aligners, [](const AlignmentScore& score) { return json_of(score); });
   json["alignment_baseline"] = json_of(report.baseline);
   return written(json);
 }

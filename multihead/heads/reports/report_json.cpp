@@ -1,7 +1,5 @@
 #include "multihead/heads/reports/report_json.h"
 
-#include <fmt/format.h>
-
 #include "multihead/heads/reports/json_parts.h"
 
 namespace mh {
@@ -9,29 +7,18 @@ namespace {
 
 using Json = HeadsJson;
 
-Json json_rows(const double* numbers, int heads) {
-  Json rows = Json::array();
-  for (int h = 0; h < heads; ++h)
-    rows.push_back(std::vector<double>(numbers + h * heads, numbers + (h + 1) * heads));
-  return rows;
-}
-
 Json json_of(const HeadReport& report) {
   Json json;
   add_read(json, {report.sentences, report.targets});
-  json["heads"] = Json::array();
-  for (const HeadFigures& head : report.heads) json["heads"].push_back(json_of(head));
-  json["similarities"] = Json::array();
-  for (const HeadSimilarity& similarity : report.similarities) {
-    json["similarities"].push_back(
-        {{"attention", similarity.attention},
-         {"cosine", json_rows(similarity.cosine.data(), similarity.heads)},
-         {"divergence", json_rows(similarity.divergence.data(), similarity.heads)}});
-  }
-  if (!report.relations.empty()) json["relations"] = Json::array();
-  for (const RelationScore& score : report.relations) json["relations"].push_back(json_of(score));
-  if (!report.aligners.empty()) json["alignment"] = Json::array();
-  for (const AlignmentScore& score : report.aligners) json["alignment"].push_back(json_of(score));
+  const auto part = [](const auto& figures) { return json_of(figures); };
+  json["heads"] = json_list(report.heads, part);
+  json["similarities"] = json_list(report.similarities, [](const HeadSimilarity& similarity) -> Json {
+    return {{"attention", similarity.attention},
+            {"cosine", json_rows(similarity.cosine, static_cast<size_t>(similarity.heads))},
+            {"divergence", json_rows(similarity.divergence, static_cast<size_t>(similarity.heads))}};
+  });
+  if (!report.relations.empty()) json["relations"] = json_list(report.relations, part);
+  if (!report.aligners.empty()) json["alignment"] = json_list(report.aligners, part);
   if (report.alignment_baseline) json["alignment_baseline"] = json_of(*report.alignment_baseline);
   return json;
 }
@@ -49,7 +36,7 @@ Json json_of(const Observation& sentence, std::span<const HeadName> heads) {
     for (int64_t i = 0; i < weights.rows; ++i) {
       rows.push_back(std::vector<float>(weights.row(i), weights.row(i) + weights.cols));
     }
-    json["weights"][fmt::format("{}.{}", head.attention, head.head)] = std::move(rows);
+    json["weights"][head.name()] = std::move(rows);
   }
   return json;
 }

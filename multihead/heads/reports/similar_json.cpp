@@ -35,19 +35,8 @@ HeadsJson pair_json(const ComparedHeads& compared, size_t head, size_t other) {
           {"ratio", null > 0 ? HeadsJson(divergence / null) : HeadsJson()}};
 }
 
-HeadsJson square_json(const std::vector<double>& numbers, size_t heads) {
-  HeadsJson rows = HeadsJson::array();
-  for (size_t h = 0; h < heads; ++h) {
-    const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(h * heads);
-    rows.push_back(std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(heads)));
-  }
-  return rows;
-}
-
 HeadsJson names_json(const ComparedHeads& compared, const std::vector<int>& heads) {
-  HeadsJson names = HeadsJson::array();
-  for (const int h : heads) names.push_back(compared.heads[static_cast<size_t>(h)].name());
-  return names;
+  return json_list(heads, [&](int h) { return compared.heads[static_cast<size_t>(h)].name(); });
 }
 
 HeadsJson kind_json(const SimilarKind& kind) {
@@ -58,19 +47,18 @@ HeadsJson kind_json(const SimilarKind& kind) {
     const ComparedHead& head = compared.heads[h];
     HeadsJson& of = json["heads"].emplace_back(
         HeadsJson{{"head", head.name()}, {"key_head", head.key_head}, {"entropy", head.entropy}});
-    of["nearest"] = HeadsJson::array();
-    for (const int other : kind.nearest[h])
-      of["nearest"].push_back(pair_json(compared, h, static_cast<size_t>(other)));
+    of["nearest"] = json_list(kind.nearest[h],
+                              [&](int other) { return pair_json(compared, h, static_cast<size_t>(other)); });
   }
   json["within_layers"] = pairs_json(compared.within_layers);
   json["between_layers"] = pairs_json(compared.between_layers);
   json["shared_keys"] = shared_keys_json(compared.shared_keys);
-  json["layers"] = HeadsJson::array();
-  for (const ComparedLayer& layer : compared.layers)
-    json["layers"].push_back({{"attention", layer.attention},
-                              {"within", pairs_json(layer.within)},
-                              {"to_others", pairs_json(layer.to_others)},
-                              {"shared_keys", shared_keys_json(layer.shared_keys)}});
+  json["layers"] = json_list(compared.layers, [](const ComparedLayer& layer) -> HeadsJson {
+    return {{"attention", layer.attention},
+            {"within", pairs_json(layer.within)},
+            {"to_others", pairs_json(layer.to_others)},
+            {"shared_keys", shared_keys_json(layer.shared_keys)}};
+  });
   json["merges"] = HeadsJson::array();
   for (size_t k = 0; k < kind.tree.merges.size(); ++k) {
     const Merge& merge = kind.tree.merges[k];
@@ -81,11 +69,10 @@ HeadsJson kind_json(const SimilarKind& kind) {
                               {"size", merge.size}});
   }
   json["order"] = names_json(compared, kind.tree.order());
-  json["clusters"] = HeadsJson::array();
-  for (const int cluster : kind.clusters)
-    json["clusters"].push_back(names_json(compared, kind.tree.points_of(cluster)));
-  json["divergence"] = square_json(compared.divergence, compared.heads.size());
-  json["null_divergence"] = square_json(compared.null_divergence, compared.heads.size());
+  json["clusters"] = json_list(
+      kind.clusters, [&](int cluster) { return names_json(compared, kind.tree.points_of(cluster)); });
+  json["divergence"] = json_rows(compared.divergence, compared.heads.size());
+  json["null_divergence"] = json_rows(compared.null_divergence, compared.heads.size());
   return json;
 }
 
@@ -96,8 +83,7 @@ std::string similar_json(const SimilarReport& similar, const std::string& model)
   add_read(json, similar.read);
   json["seed"] = similar.seed;
   json["cluster_ratio"] = similar.cluster_ratio;
-  json["kinds"] = HeadsJson::array();
-  for (const SimilarKind& kind : similar.kinds) json["kinds"].push_back(kind_json(kind));
+  json["kinds"] = json_list(similar.kinds, kind_json);
   return written(json);
 }
 

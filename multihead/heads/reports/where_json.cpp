@@ -1,5 +1,6 @@
 #include "multihead/heads/reports/where_json.h"
 
+#include <array>
 #include <vector>
 
 #include "multihead/heads/reports/json_parts.h"
@@ -29,19 +30,13 @@ HeadsJson json_of_sentences(const std::vector<EvidenceSentence>& sentences, Atte
 }
 
 HeadsJson json_of_shares(const std::vector<TokenShare>& shares, const char* weight) {
-  HeadsJson all = HeadsJson::array();
-  for (const TokenShare& share : shares) {
-    all.push_back({{"token", share.token},
-                   {"id", share.id},
-                   {"count", share.count},
-                   {"occurrences", share.occurrences},
-                   {"share", share.share},
-                   {"expected", share.expected},
-                   {"lift", share.lift()},
-                   {"score", share.score()},
-                   {weight, share.weight}});
-  }
-  return all;
+  return json_list(shares, [&](const TokenShare& share) -> HeadsJson {
+    return {{"token", share.token}, {"id", share.id},
+            {"count", share.count}, {"occurrences", share.occurrences},
+            {"share", share.share}, {"expected", share.expected},
+            {"lift", share.lift()}, {"score", share.score()},
+            {weight, share.weight}};
+  });
 }
 
 }  // namespace
@@ -57,18 +52,15 @@ std::string where_json(const WhereReport& report, const std::string& model) {
     of["queries"] = head.queries;
     of["sure"] = head.sure;
     of["strengths"] = head.strengths;
-    of["quartiles"] = HeadsJson::array();
-    for (const double share : {0.25, 0.5, 0.75})
-      of["quartiles"].push_back(json_or_null(head.quantile(share)));
+    of["quartiles"] = json_list(std::array{0.25, 0.5, 0.75},
+                                [&](double share) { return json_or_null(head.quantile(share)); });
     of["strongest"] = json_of_sentences(head.strongest, kind);
     of["usual"] = json_of_sentences(head.usual, kind);
     of["key_tokens"] = json_of_shares(head.key_tokens, "weight");
     of["query_tokens"] = json_of_shares(head.query_tokens, "rate");
-    of["alike"] = HeadsJson::array();
-    for (const HeadLike& like : head.alike)
-      of["alike"].push_back({{"head", like.head.attention + "." + std::to_string(like.head.head)},
-                             {"agreement", like.agreement},
-                             {"by_chance", like.by_chance}});
+    of["alike"] = json_list(head.alike, [](const HeadLike& like) -> HeadsJson {
+      return {{"head", like.head.name()}, {"agreement", like.agreement}, {"by_chance", like.by_chance}};
+    });
   }
   return written(json);
 }

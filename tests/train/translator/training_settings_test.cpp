@@ -28,7 +28,7 @@ TEST(KeptSettings, AreThoseThatWereGivenWithAbsolutePaths) {
   settings.train_target = "/text/train.de";
   settings.d_ff = 37;
   settings.positions = Positions::kRotary;
-  settings.head_changes.set(&HeadGeometry::d_key, 5);
+  settings.head_changes = HeadChanges::of_json(R"({"d_key": 5})", "heads");
   settings.seed = 18446744073709551615u;
   settings.updates = 11;
   keep_settings(settings);

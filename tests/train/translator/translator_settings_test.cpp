@@ -64,7 +64,7 @@ TEST(TranslatorSettings, RowsOfTable3AreTrainedAsTheirFamily) {
   const EncoderDecoderConfig config = model_config(resolved(settings), 777, 0);
   EXPECT_EQ(config.geometry.d_key, 16);
   EXPECT_EQ(config.geometry.d_value, 64);
-  settings.head_changes.set(&HeadGeometry::d_key, 24);
+  settings.head_changes = HeadChanges::of_json(R"({"d_key": 24})", "heads");
   EXPECT_EQ(model_config(resolved(settings), 777, 0).geometry.d_key, 24);
 }
 

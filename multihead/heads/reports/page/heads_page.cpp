@@ -112,8 +112,7 @@ HeadsPage::~HeadsPage() = default;
 /// The query of the text whose largest weight on another token that is none of the special ones is largest; of those tokens first at
 /// which the head is sure more often than at others in the corpus, if the text has any.
 int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const HeadsJson& evidence) {
-  const std::vector<int32_t> sure_at =
-      tokens_of_head(evidence, fmt::format("{}.{}", head.attention, head.head));
+  const std::vector<int32_t> sure_at = tokens_of_head(evidence, head.name());
   const ConstMatrixView weights = seen.weights(head);
   const bool self = attention_place(head.attention).kind != AttentionKind::kCross;
   const bool source_keys = attention_place(head.attention).kind != AttentionKind::kDecoderSelf;
@@ -184,7 +183,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
   const bool opens = data_->runs.empty();  // the page opens at this run
   if (opens && !options_.head.empty()) {
     const HeadName head = folder.model->heads_named(HeadPattern(options_.head)).front();
-    data_->opens = opening_at(evidence, fmt::format("{}.{}", head.attention, head.head));
+    data_->opens = opening_at(evidence, head.name());
   } else if (opens) {
     data_->opens = best_opening(evidence);
   }

@@ -1,7 +1,5 @@
 #include "multihead/heads/reports/pictures/draw_heads.h"
 
-#include <fmt/format.h>
-
 #include <vector>
 
 #include "multihead/heads/reports/pictures/heat_map_svg.h"
@@ -13,7 +11,7 @@ std::string draw_heads(const Observation& seen, std::span<const HeadName> heads)
   std::vector<HeatMapPanel> panels;
   for (const HeadName& head : heads) {
     const AttentionKind kind = attention_place(head.attention).kind;
-    panels.push_back({.title = fmt::format("{}.{}", head.attention, head.head),
+    panels.push_back({.title = head.name(),
                       .caption = what_attends(kind),
                       .weights = seen.weights(head),
                       .queries = seen.query_labels(kind),

@@ -14,7 +14,7 @@
 namespace mh {
 namespace {
 
-constexpr double kEdge = 16, kTextLine = 18;
+constexpr double kEdge = 16;
 constexpr double kTree = 200;     // width of the dendrogram
 constexpr double kStrip = 10;     // width of the strip that shows layers
 constexpr double kMatrix = 1000;  // width of the matrix, but cells are neither too small nor too large
@@ -46,7 +46,7 @@ class KindPicture {
     for (const std::string& name : names_) longest = std::max(longest, name.size());
     names_width_ = 0.6 * letters_ * static_cast<double>(longest) + 6;
     left_ = kEdge + kTree + names_width_ + kStrip + 4;
-    top_ = top + 3 * kTextLine + 2 * kTextLine + std::max(names_width_, kTextLine);
+    top_ = top + 3 * kSvgTextLine + 2 * kSvgTextLine + std::max(names_width_, kSvgTextLine);
     for (const auto* all : {&kind.compared.divergence, &kind.compared.null_divergence})
       largest_ = all->empty() ? largest_ : std::max(largest_, *std::max_element(all->begin(), all->end()));
   }
@@ -55,20 +55,20 @@ class KindPicture {
   double bottom() const { return top_ + cell_ * heads_; }
 
   std::string draw() const {
-    const double title = top_ - 4 * kTextLine - std::max(names_width_, kTextLine);
+    const double title = top_ - 4 * kSvgTextLine - std::max(names_width_, kSvgTextLine);
     std::string out =
         svg_text(kEdge, title,
                  fmt::format("{}: {} heads, named layer.head", name_of(kind_.compared.kind), order_.size()),
                  "font-size=\"14\" font-weight=\"bold\"");
-    out += svg_text(kEdge, title + kTextLine,
+    out += svg_text(kEdge, title + kSvgTextLine,
                     "Divergence of any two heads below the diagonal; above it, of the same heads with their "
                     "weights permuted.",
                     "fill=\"#555\"");
     out += svg_text(
-        kEdge, title + 2 * kTextLine - 2,
+        kEdge, title + 2 * kSvgTextLine - 2,
         "The darker, the more alike. Framed: clusters far below chance. Brown: layers, the first is light.",
         "fill=\"#555\"");
-    out += svg_blue_scale(kEdge + kWords - kSvgScaleWidth, title + kTextLine + 8, "divergence, nats",
+    out += svg_blue_scale(kEdge + kWords - kSvgScaleWidth, title + kSvgTextLine + 8, "divergence, nats",
                           {fmt::format("{:.2f}", largest_), fmt::format("{:.2f}", largest_ / 2), "0"});
     return out + tree() + strip() + matrix() + names();
   }

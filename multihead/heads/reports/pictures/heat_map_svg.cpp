@@ -13,18 +13,13 @@
 namespace mh {
 namespace {
 
-constexpr double kMargin = 16, kLine = 18;  // around everything; between lines of text
-constexpr double kLetter = 7;               // about as wide as the widest font makes the mean letter
-constexpr double kWidest = 800;             // panels stand beside each other up to here: a column of text
-constexpr int kLongestLabel = 24;           // columns of a terminal
+constexpr double kMargin = 16;     // around everything
+constexpr double kWidest = 800;    // panels stand beside each other up to here: a column of text
+constexpr int kLongestLabel = 24;  // columns of a terminal
 constexpr double kScaleRoom = 52;
 
 std::string scale(double x, double y) {
   return svg_blue_scale(x, y, "attention weight", {"0", "0.5", "1"});
-}
-
-double text_width(std::string_view text) {
-  return kLetter * display_width(text);
 }
 
 std::vector<std::string> short_labels(std::span<const std::string> labels) {
@@ -35,7 +30,7 @@ std::vector<std::string> short_labels(std::span<const std::string> labels) {
 
 double widest(const std::vector<std::string>& labels) {
   double width = 0;
-  for (const std::string& label : labels) width = std::max(width, text_width(label));
+  for (const std::string& label : labels) width = std::max(width, svg_text_width(label));
   return width;
 }
 
@@ -52,18 +47,18 @@ class Panel {
     constexpr size_t kMany = 40;
     cell_ = std::max(queries_.size(), keys_.size()) > kMany ? 15 : 26;
     left_ = widest(queries_) + 8;
-    top_ = 2 * kLine + widest(keys_) * std::sin(kAngle) + 14;
+    top_ = 2 * kSvgTextLine + widest(keys_) * std::sin(kAngle) + 14;
   }
 
   double width() const {
     const double cells = left_ + cell_ * static_cast<double>(keys_.size()) + widest(keys_) * std::cos(kAngle);
-    return std::max({cells, text_width(given_.title) * 1.2, text_width(given_.caption)});
+    return std::max({cells, svg_text_width(given_.title) * 1.2, svg_text_width(given_.caption)});
   }
   double height() const { return top_ + cell_ * static_cast<double>(queries_.size()); }
 
   std::string draw(double x, double y) const {
     std::string out = svg_text(x, y + 14, given_.title, "font-size=\"14\" font-weight=\"bold\"");
-    out += svg_text(x, y + 14 + kLine, given_.caption, "fill=\"#555\"");
+    out += svg_text(x, y + 14 + kSvgTextLine, given_.caption, "fill=\"#555\"");
     for (size_t j = 0; j < keys_.size(); ++j) {
       out += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-60)\">{}</text>\n",
                          x + left_ + cell_ * (static_cast<double>(j) + 0.5) + 4, y + top_ - 6,
@@ -160,15 +155,15 @@ std::string head_grid_as_svg(std::string_view title, std::span<const HeadGridRow
   size_t most_heads = 1;
   for (const HeadGridRow& row : rows) most_heads = std::max(most_heads, row.heads.size());
   const std::string shown = cell_text(title, 110);
-  double y = kMargin + 14, width = std::max(text_width(shown) * 1.2, kSvgScaleWidth + 20);
+  double y = kMargin + 14, width = std::max(svg_text_width(shown) * 1.2, kSvgScaleWidth + 20);
   width = std::max(width, (kPicture + kBetween) * static_cast<double>(most_heads)) + 2 * kMargin;
   std::string body = svg_text(kMargin, y, shown, "font-size=\"14\" font-weight=\"bold\"");
-  y += kLine;
+  y += kSvgTextLine;
   body += svg_text(kMargin, y, "queries down, keys across", "fill=\"#555\"");
   for (const HeadGridRow& row : rows) {
-    y += 2 * kLine;
+    y += 2 * kSvgTextLine;
     body += svg_text(kMargin, y, row.title, "font-weight=\"bold\"");
-    y += kLine;
+    y += kSvgTextLine;
     int64_t longest = 1;
     for (const ConstMatrixView& head : row.heads) longest = std::max({longest, head.rows, head.cols});
     const double cell = kPicture / static_cast<double>(longest);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "multihead/base/terminal_text.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -58,9 +59,22 @@ std::string svg_page(double width, double height) {
       width, height);
 }
 
+double svg_text_width(std::string_view text) {
+  return kSvgLetter * display_width(text);
+}
+
 std::string svg_text(double x, double y, std::string_view text, std::string_view more) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}{}>{}</text>\n", x, y, more.empty() ? "" : " ", more,
                      xml_text(text));
+}
+
+std::string svg_line(double x1, double x2, double y1, double y2, std::string_view more) {
+  return fmt::format("<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" {}/>", x1, x2, y1, y2,
+                     more);
+}
+
+std::string svg_circle(double x, double y, std::string_view more) {
+  return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" {}/>\n", x, y, more);
 }
 
 std::string svg_frame(double x, double y, double width, double height, std::string_view fill) {

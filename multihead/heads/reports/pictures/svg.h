@@ -1,5 +1,5 @@
-// The beginnings of every picture: text that is safe in XML, and a page with a background of its own, so that
-// it can be read on light and on dark pages.
+// What every picture is made of: text that is safe in XML, a page with a background of its own, so that it can be read on
+// light and on dark pages, and its shapes.
 #pragma once
 
 #include <array>
@@ -15,8 +15,15 @@ std::string xml_text(std::string_view text);
 /// The opening tag and a white background, in pixels; "</svg>\n" ends it.
 std::string svg_page(double width, double height);
 
-/// `more`: attributes, as they are.
+constexpr double kSvgTextLine = 18;  // between lines of text
+constexpr double kSvgLetter = 7;     // about as wide as the widest font makes the mean letter
+double svg_text_width(std::string_view text);
+
+// `more`: attributes, as they are.
 std::string svg_text(double x, double y, std::string_view text, std::string_view more = "");
+/// Without a line end, so that the number of a tick may stand in its line.
+std::string svg_line(double x1, double x2, double y1, double y2, std::string_view more);
+std::string svg_circle(double x, double y, std::string_view more);
 /// A rectangle with a thin grey line around it.
 std::string svg_frame(double x, double y, double width, double height, std::string_view fill);
 /// The colour for a share from 0, nearly white, to 1, dark blue. Blue alone, so that nobody needs to tell colours apart.
