@@ -19,6 +19,7 @@
 #include "multihead/io/lines.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"
 #include "multihead/train/training_corpus.h"
@@ -59,14 +60,14 @@ Batches read_batches(const std::string& path) {
 
 int run(int argc, char** argv) {
   if (argc != 5) throw mh::UsageError("usage: train_speed PRESET VOCABULARY DROPOUT BATCHES_FILE");
-  mh::EncoderDecoderConfig config = mh::transformer_preset(argv[1]);
-  config.vocabulary_size = std::atoi(argv[2]);
+  mh::TranslatorShape shape = mh::transformer_preset(argv[1]);
+  shape.vocabulary_size = std::atoi(argv[2]);
   const float dropout = std::strtof(argv[3], nullptr);
-  config.dropout = {.residual = dropout, .weights = dropout, .activation = dropout};
-  config.pad_id = 0;
-  config.decoder_start_id = 2;
-  config.eos_id = 3;
-  mh::EncoderDecoder model(config);
+  shape.dropout = {.residual = dropout, .weights = dropout, .activation = dropout};
+  shape.pad_id = 0;
+  shape.decoder_start_id = 2;
+  shape.eos_id = 3;
+  mh::EncoderDecoder model(shape.config());
   model.initialise(1);
   const Batches batches = read_batches(argv[4]);
 
@@ -90,7 +91,7 @@ int run(int argc, char** argv) {
     for (size_t i = first; i < first + count; ++i) {
       const std::vector<int64_t>& pairs = batches.pairs[i % batches.pairs.size()];
       const int64_t targets = mh::target_tokens(batches.corpus, pairs);
-      mh::gather(batches.corpus, pairs, config.decoder_start_id, source, target);
+      mh::gather(batches.corpus, pairs, shape.decoder_start_id, source, target);
       tape.clear();
       const auto update = static_cast<uint64_t>(adam.updates() + 1);
       mh::Context context{.tape = tape, .dropout = mh::DropoutKey{1, update}};

@@ -19,6 +19,7 @@
 #include "multihead/generate/translate.h"
 #include "multihead/io/lines.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 
 namespace {
 
@@ -35,11 +36,11 @@ std::vector<std::vector<int32_t>> read_ids(const std::string& path) {
 int run(int argc, char** argv) {
   if (argc != 6)
     throw mh::UsageError("usage: translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE");
-  mh::EncoderDecoderConfig config = mh::transformer_preset(argv[1]);
-  config.vocabulary_size = std::atoi(argv[2]);
-  config.eos_id = 0;
-  config.pad_id = config.decoder_start_id = 2;
-  mh::EncoderDecoder model(config);
+  mh::TranslatorShape shape = mh::transformer_preset(argv[1]);
+  shape.vocabulary_size = std::atoi(argv[2]);
+  shape.eos_id = 0;
+  shape.pad_id = shape.decoder_start_id = 2;
+  mh::EncoderDecoder model(shape.config());
   model.initialise(1);
   mh::Translator translator(model);
   const std::vector<std::vector<int32_t>> sentences = read_ids(argv[5]);

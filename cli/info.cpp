@@ -18,6 +18,7 @@
 #include "multihead/folders/sentence_model.h"
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh::cli {
 namespace {
@@ -29,16 +30,17 @@ struct InfoFlags {
   bool json = false;
 };
 
-ordered_json tokenizer_json(const Tokenizer& tokenizer, const EncoderDecoderConfig& config) {
+ordered_json tokenizer_json(const Tokenizer& tokenizer, const ModelFacts& facts) {
   ordered_json json{{"tokens", tokenizer.size()}};
-  json["end"] = tokenizer.token_of(config.eos_id);
-  json["pad"] = tokenizer.token_of(config.pad_id);
+  json["end"] = tokenizer.token_of(facts.eos_id);
+  json["pad"] = tokenizer.token_of(facts.pad_id);
   if (const auto unknown = tokenizer.unknown_id()) json["unknown"] = tokenizer.token_of(*unknown);
   return json;
 }
 
 ordered_json describe(const ModelFolder& folder) {
-  const EncoderDecoderConfig& c = folder.translator().config();
+  const EncoderDecoderConfig& config = folder.translator().config();
+  const TranslatorShape c = shape_of(config);
   ordered_json json;
   json["folder"] = folder.path.string();
   json["model_type"] = folder.model_type;
@@ -46,9 +48,9 @@ ordered_json describe(const ModelFolder& folder) {
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = c.d_model;
   json["encoder"] = {
-      {"layers", c.encoder_layers}, {"heads", heads_of_each(encoder_stack(c))}, {"d_ff", c.encoder_ff}};
+      {"layers", c.encoder_layers}, {"heads", heads_of_each(config.encoder)}, {"d_ff", c.encoder_ff}};
   json["decoder"] = {
-      {"layers", c.decoder_layers}, {"heads", heads_of_each(decoder_stack(c))}, {"d_ff", c.decoder_ff}};
+      {"layers", c.decoder_layers}, {"heads", heads_of_each(config.decoder)}, {"d_ff", c.decoder_ff}};
   json["head_geometry"] = unusual_heads(c.geometry);
   json["activation"] = name_of(c.activation, kActivationNames);
   json["positions"] = name_of(c.positions, kPositionNames);
@@ -62,39 +64,43 @@ ordered_json describe(const ModelFolder& folder) {
   json["dropout"] = {{"residual", rounded(c.dropout.residual)},
                      {"weights", rounded(c.dropout.weights)},
                      {"activation", rounded(c.dropout.activation)}};
-  json["tokenizer"] = folder.tokenizer ? tokenizer_json(*folder.tokenizer, c) : ordered_json();
-  if (folder.target_tokenizer) json["target_tokenizer"] = tokenizer_json(*folder.target_tokenizer, c);
+  json["tokenizer"] =
+      folder.tokenizer ? tokenizer_json(*folder.tokenizer, folder.model->facts()) : ordered_json();
+  if (folder.target_tokenizer)
+    json["target_tokenizer"] = tokenizer_json(*folder.target_tokenizer, folder.model->facts());
   describe_parts(folder, json);
   return json;
 }
 
-std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const EncoderDecoderConfig& c) {
+std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const ModelFacts& facts) {
   if (!tokenizer) return "none (token ids only: --token-ids)";
   const auto unknown = tokenizer->unknown_id();
   return fmt::format(
-      "{} tokens; end {} = {}, pad {} = {}{}", grouped(tokenizer->size()), c.eos_id,
-      tokenizer->token_of(c.eos_id), c.pad_id, tokenizer->token_of(c.pad_id),
+      "{} tokens; end {} = {}, pad {} = {}{}", grouped(tokenizer->size()), facts.eos_id,
+      tokenizer->token_of(facts.eos_id), facts.pad_id, tokenizer->token_of(facts.pad_id),
       unknown ? fmt::format(", unknown {} = {}", *unknown, tokenizer->token_of(*unknown)) : "");
 }
 
 std::string table(const ModelFolder& folder) {
-  const EncoderDecoderConfig& c = folder.translator().config();
+  const EncoderDecoderConfig& config = folder.translator().config();
+  const TranslatorShape c = shape_of(config);
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
   line("model", fmt::format("{}, {}-norm encoder-decoder", folder.model_type,
                             c.norm == NormPlacement::kPost ? "post" : "pre"));
   line("parameters", grouped(folder.model->parameter_count()));
   line("d_model", std::to_string(c.d_model));
-  line("encoder", layers_text(encoder_stack(c)));
-  line("decoder", layers_text(decoder_stack(c)));
+  line("encoder", layers_text(config.encoder));
+  line("decoder", layers_text(config.decoder));
   if (const ordered_json fields = unusual_heads(c.geometry); !fields.empty()) line("heads", fields.dump());
   line("activation", name_of(c.activation, kActivationNames));
   line("positions", positions_text(c.positions, c.max_positions));
   line("vocabulary", fmt::format("{} source, {} target; {} embeddings{}", c.vocabulary_size,
                                  c.target_vocabulary(), c.share_embeddings ? "shared" : "separate",
                                  c.scale_embedding ? fmt::format(", times sqrt({})", c.d_model) : ""));
-  line("tokenizer", tokenizer_text(folder.tokenizer, c));
-  if (folder.target_tokenizer) line("for target", tokenizer_text(folder.target_tokenizer, c));
+  line("tokenizer", tokenizer_text(folder.tokenizer, folder.model->facts()));
+  if (folder.target_tokenizer)
+    line("for target", tokenizer_text(folder.target_tokenizer, folder.model->facts()));
   line("dropout", fmt::format("residual {}, weights {}, activation {}", c.dropout.residual, c.dropout.weights,
                               c.dropout.activation));
   return text + parts_table(folder);

@@ -22,6 +22,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/models/named_geometry.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh::cli {
 namespace {
@@ -80,15 +81,15 @@ Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, co
           .total = found.total()};
 }
 
-Account model_account(const LedgerFlags& flags, const EncoderDecoderConfig& config, const std::string& name) {
+Account model_account(const LedgerFlags& flags, const TranslatorShape& shape, const std::string& name) {
   const int64_t target = flags.target_tokens > 0 ? flags.target_tokens : flags.tokens;
-  const ModelLedger found = model_ledger(config, flags.tokens, target);
+  const ModelLedger found = model_ledger(shape.config(), flags.tokens, target);
   return {.name = name,
-          .sizes = fmt::format("d_model {}, {} + {} layers, {} and {} heads, d_ff {} and {}", config.d_model,
-                               config.encoder_layers, config.decoder_layers, config.encoder_heads,
-                               config.decoder_heads, config.encoder_ff, config.decoder_ff),
+          .sizes = fmt::format("d_model {}, {} + {} layers, {} and {} heads, d_ff {} and {}", shape.d_model,
+                               shape.encoder_layers, shape.decoder_layers, shape.encoder_heads,
+                               shape.decoder_heads, shape.encoder_ff, shape.decoder_ff),
           .tokens = fmt::format("{}, {}, vocabulary {}", counted(flags.tokens, "source token"),
-                                counted(target, "target token"), grouped(config.target_vocabulary())),
+                                counted(target, "target token"), grouped(shape.target_vocabulary())),
           .path = found.encoder_self.path,
           .parts = found.parts,
           .total = found.total()};
@@ -113,24 +114,24 @@ AccountOf accounts(const LedgerFlags& flags) {
   }
   if (!flags.model.empty() && !flags.preset.empty())
     throw UsageError("--preset and a model folder are both given; give one of them");
-  EncoderDecoderConfig config;
+  TranslatorShape shape;
   if (flags.model.empty()) {
-    config = transformer_preset(flags.preset);
-    config.vocabulary_size = flags.vocabulary_size;
+    shape = transformer_preset(flags.preset);
+    shape.vocabulary_size = flags.vocabulary_size;
     // Sinusoids are no parameters: a preset reads as much as it is given.
-    config.max_positions = static_cast<int32_t>(std::max(flags.tokens, flags.target_tokens));
+    shape.max_positions = static_cast<int32_t>(std::max(flags.tokens, flags.target_tokens));
   } else {
     if (flags.given("--vocabulary-size"))
       throw UsageError("--vocabulary-size needs --preset; a model folder has its own");
-    config = load_translator(flags.model, "ledger",
-                             "to count one layer of this model, give its sizes by --d-model, --heads and "
-                             "--key-heads, as multihead info shows them")
-                 .translator()
-                 .config();
+    shape = shape_of(load_translator(flags.model, "ledger",
+                                     "to count one layer of this model, give its sizes by --d-model, --heads "
+                                     "and --key-heads, as multihead info shows them")
+                         .translator()
+                         .config());
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
-  return [&flags, config, name](const std::string& given) {
-    EncoderDecoderConfig c = config;
+  return [&flags, shape, name](const std::string& given) {
+    TranslatorShape c = shape;
     const std::string geometry = !given.empty()              ? given
                                  : flags.given("--geometry") ? flags.geometry.geometry
                                                              : std::string();

@@ -15,6 +15,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/folders/families/marian.h"
 #include "multihead/folders/parameters.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
@@ -29,21 +30,21 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-EncoderDecoderConfig config_of(const Arm& arm, uint64_t seed) {
-  EncoderDecoderConfig config = arm.model;
-  if (!arm.columns) return config;
+TranslatorShape config_of(const Arm& arm, uint64_t seed) {
+  TranslatorShape shape = arm.model;
+  if (!arm.columns) return shape;
   const auto add = [&](const std::string& attention) {
-    OwnHeads own{.attention = attention, .geometry = config.heads_of(attention)};
-    own.geometry.input = HeadInput::of_columns(arm.columns(1000 * seed + config.own_heads.size()));
-    config.own_heads.push_back(std::move(own));
+    OwnHeads own{.attention = attention, .geometry = shape.heads_of(attention)};
+    own.geometry.input = HeadInput::of_columns(arm.columns(1000 * seed + shape.own_heads.size()));
+    shape.own_heads.push_back(std::move(own));
   };
-  for (int layer = 0; layer < config.encoder_layers; ++layer)
+  for (int layer = 0; layer < shape.encoder_layers; ++layer)
     add(fmt::format("encoder.{}.self_attention", layer));
-  for (int layer = 0; layer < config.decoder_layers; ++layer) {
+  for (int layer = 0; layer < shape.decoder_layers; ++layer) {
     add(fmt::format("decoder.{}.self_attention", layer));
     add(fmt::format("decoder.{}.cross_attention", layer));
   }
-  return config;
+  return shape;
 }
 
 GrammarCorpus built_in_corpus(StudySize size, const GrammarOptions& options) {
@@ -84,7 +85,7 @@ ArmRunner::ArmRunner(const Options& options)
   test_ = encode_text(test, *tokenizers_, kMaxLength).corpus;
   references_ = test.target;
   const SpecialIds ids = special_ids(tokenizers_->source, "the tokenizer");
-  EncoderDecoderConfig& model = settings_.model;
+  TranslatorShape& model = settings_.model;
   model.vocabulary_size = tokenizers_->source.size();
   model.eos_id = ids.end;
   model.pad_id = model.decoder_start_id = ids.pad;
@@ -205,7 +206,7 @@ std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed
     waited_seconds_ += seconds_since(start);
   }
   return read_encoder_decoder_parameters(TensorFiles(SafetensorsFile::open(file), file),
-                                         config_of(arm, seed));
+                                         config_of(arm, seed).config());
 }
 
 }  // namespace mh

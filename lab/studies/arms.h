@@ -18,14 +18,15 @@
 #include "lab/studies/study.h"
 #include "lab/studies/study_size.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/train/translator/translator_corpus.h"
 
 namespace mh {
 
 /// One way to make a model; seeds are the runner's.
 struct Arm {
-  std::string name;            // for people; no part of what a run is
-  EncoderDecoderConfig model;  // begin with ArmRunner::base()
+  std::string name;       // for people; no part of what a run is
+  TranslatorShape model;  // begin with ArmRunner::base()
   /// Unset: the model's. Else every attention reads columns of its own, drawn from this number, which is another
   /// for each attention and each seed.
   std::function<HeadColumns(uint64_t draw)> columns = {};
@@ -41,7 +42,7 @@ struct Arm {
   uint64_t member = 0;             // of an ensemble: another stream of seeds
 };
 /// The model of a run: with the columns of this seed.
-EncoderDecoderConfig config_of(const Arm& arm, uint64_t seed);
+TranslatorShape config_of(const Arm& arm, uint64_t seed);
 
 /// The built-in text of the quick or the standard size.
 GrammarCorpus built_in_corpus(StudySize size, const GrammarOptions& options);

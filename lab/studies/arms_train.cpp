@@ -19,6 +19,7 @@
 #include "multihead/generate/translate.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/kernels/vocabulary.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/layer_weights.h"
 #include "multihead/train/trainer.h"
 #include "multihead/train/translation_objective.h"
@@ -46,8 +47,8 @@ uint64_t stream_of(const RunSettings& settings) {
 /// A model and what trains it, as the settings of a run describe them.
 struct ArmTraining {
   /// The model at its start. REQUIRES: the text outlives this.
-  ArmTraining(const RunSettings& settings, const EncoderDecoderConfig& config, const TrainingCorpus& text)
-      : model(config),
+  ArmTraining(const RunSettings& settings, const TranslatorShape& shape, const TrainingCorpus& text)
+      : model(shape.config()),
         objective(model, text,
                   {.batches = {.max_tokens = settings.batch_tokens, .seed = stream_of(settings)},
                    .label_smoothing = settings.label_smoothing,
@@ -81,7 +82,7 @@ struct ArmTraining {
 /// Of all heads of all attentions: whether each has the bits of its attention's first head.
 bool heads_are_equal(EncoderDecoder& model) {
   for (const auto& [name, heads] : model.attentions()) {
-    const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
+    const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
     for (const HeadPart part : kHeadParts) {
       for (int h = 1; h < heads && layer.has(weight_name(part)); ++h) {
         if (lab::largest_difference(own_part(layer, weight_name(part), h),

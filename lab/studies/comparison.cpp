@@ -8,6 +8,7 @@
 
 #include "lab/studies/equal_start.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
@@ -157,11 +158,11 @@ void fill_losses(Plot& plot, ArmRunner& runner, const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) plot.series.push_back({.name = arm.name, .y = losses(runner.runs(arm))});
 }
 
-int64_t parameters_of(const EncoderDecoderConfig& model) {
-  return EncoderDecoder(model).parameter_count();
+int64_t parameters_of(const TranslatorShape& model) {
+  return EncoderDecoder(model.config()).parameter_count();
 }
 
-EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t parameters) {
+TranslatorShape with_parameters(TranslatorShape model, int64_t parameters) {
   const int64_t layers = model.encoder_layers + model.decoder_layers;
   const int64_t of_unit = layers * (2 * int64_t{model.d_model} + 1);  // two matrices and a bias
   const auto more = static_cast<int32_t>(
@@ -171,7 +172,7 @@ EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t paramet
 }
 
 Arm as_large_as(Arm arm, const Arm& other) {
-  const EncoderDecoderConfig fitted = with_parameters(config_of(arm, 1), parameters_of(config_of(other, 1)));
+  const TranslatorShape fitted = with_parameters(config_of(arm, 1), parameters_of(config_of(other, 1)));
   arm.model.encoder_ff = fitted.encoder_ff;
   arm.model.decoder_ff = fitted.decoder_ff;
   return arm;

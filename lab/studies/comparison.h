@@ -9,6 +9,7 @@
 
 #include "lab/studies/arms.h"
 #include "lab/studies/statistics.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 
@@ -55,9 +56,9 @@ void fill_curves(Plot& plot, ArmRunner& runner, const std::vector<Arm>& arms);
 /// Test loss of each arm's seeds, one strip for each arm.
 void fill_losses(Plot& plot, ArmRunner& runner, const std::vector<Arm>& arms);
 
-int64_t parameters_of(const EncoderDecoderConfig& model);
+int64_t parameters_of(const TranslatorShape& model);
 /// The same model with d_ff as large or small as brings it nearest to that many parameters.
-EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t parameters);
+TranslatorShape with_parameters(TranslatorShape model, int64_t parameters);
 /// The arm with as many parameters as `other` has, by d_ff.
 Arm as_large_as(Arm arm, const Arm& other);
 /// The same, named for it: "canonical, 4 heads, larger d_ff".

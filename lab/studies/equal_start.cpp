@@ -7,6 +7,7 @@
 #include "lab/studies/lab.h"
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
@@ -63,7 +64,7 @@ void set_start_variances(LayerWeights& layer, const StartVariances& wanted) {
 void set_start_variances(EncoderDecoder& model, const StartVariances& wanted) {
   for (const auto& [name, heads] : model.attentions()) {
     MultiHeadAttention& attention = model.attention(name);
-    LayerWeights layer = weights_of(attention, model.config().d_model);
+    LayerWeights layer = weights_of(attention, model.config().encoder.d_model);
     set_start_variances(layer, wanted);
     put_weights(layer, attention);
   }
@@ -73,7 +74,7 @@ void add_head_noise(EncoderDecoder& model, double noise, uint64_t seed) {
   uint64_t stream = kNoiseStream;
   for (const auto& [name, heads] : model.attentions()) {
     MultiHeadAttention& attention = model.attention(name);
-    LayerWeights layer = weights_of(attention, model.config().d_model);
+    LayerWeights layer = weights_of(attention, model.config().encoder.d_model);
     for (const char* matrix : {"w_q", "w_k", "w_v", "w_o"}) {
       Random random(seed, stream++);
       const MatrixView all = layer.values.at(matrix).view();
@@ -94,15 +95,15 @@ void add_head_noise(EncoderDecoder& model, double noise, uint64_t seed) {
   }
 }
 
-StartVariances start_variances(const EncoderDecoderConfig& config, Start start, uint64_t seed) {
-  EncoderDecoder model(config);
+StartVariances start_variances(const TranslatorShape& shape, Start start, uint64_t seed) {
+  EncoderDecoder model(shape.config());
   model.initialise(seed);
   if (start == Start::kEqualVariances) set_start_variances(model, kCanonicalStart);
   StartVariances mean;
   const auto all = model.attentions();
   const auto count = static_cast<double>(all.size());
   for (const auto& [name, heads] : all) {
-    const StartVariances one = start_variances(weights_of(model.attention(name), config.d_model));
+    const StartVariances one = start_variances(weights_of(model.attention(name), shape.d_model));
     mean.scores += one.scores / count, mean.values += one.values / count, mean.output += one.output / count;
   }
   return mean;

@@ -14,6 +14,7 @@
 
 #include "lab/studies/run_log.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/layer_weights.h"
 
 namespace mh {
@@ -45,6 +46,6 @@ DoubleMatrix score_matrix(const LayerWeights& layer, int head);
 void add_head_noise(EncoderDecoder& model, double noise, uint64_t seed);
 
 /// The mean over the attentions of a model that starts so from this seed.
-StartVariances start_variances(const EncoderDecoderConfig& config, Start start, uint64_t seed);
+StartVariances start_variances(const TranslatorShape& shape, Start start, uint64_t seed);
 
 }  // namespace mh

@@ -14,6 +14,7 @@
 #include "multihead/io/config.h"
 #include "multihead/io/lines.h"
 #include "multihead/io/strict_json.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
@@ -27,14 +28,14 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 /// Settings, and the model as its folder's config.json has it.
-ordered_json description(const RunSettings& settings, const EncoderDecoderConfig& model) {
+ordered_json description(const RunSettings& settings, const TranslatorShape& model) {
   ordered_json all = ordered_json::parse(to_json_line(settings));
   all["model"] = ordered_json::parse(write_encoder_decoder_config(model, "multihead", {}, {}));
   return all;
 }
 
 const ordered_json& defaults() {
-  static const ordered_json all = description(RunSettings{}, EncoderDecoderConfig{});
+  static const ordered_json all = description(RunSettings{}, TranslatorShape{});
   return all;
 }
 
@@ -91,7 +92,7 @@ void leave_out_old_measures(json& curve) {
 
 }  // namespace
 
-RunIdentity::RunIdentity(const RunSettings& settings, const EncoderDecoderConfig& model)
+RunIdentity::RunIdentity(const RunSettings& settings, const TranslatorShape& model)
     // A model's own description may leave something out of the defaults.
     : all_(sorted(with_defaults(description(settings, model)))) {}
 

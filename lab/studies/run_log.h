@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "lab/studies/telemetry.h"
-#include "multihead/models/encoder_decoder_config.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/disagreement.h"
 
 namespace mh {
@@ -78,7 +78,7 @@ struct ArmRun {
   }
 };
 
-/// All that decides what comes of a run, but the model, which EncoderDecoderConfig describes. A new field
+/// All that decides what comes of a run, but the model, which TranslatorShape describes. A new field
 /// needs a default that is what was done before there was such a choice.
 struct RunSettings {
   int32_t format = 0;  // ArmRunner's: how a run is made
@@ -117,7 +117,7 @@ struct RunSettings {
 /// What a run is.
 class RunIdentity {
  public:
-  RunIdentity(const RunSettings& settings, const EncoderDecoderConfig& model);
+  RunIdentity(const RunSettings& settings, const TranslatorShape& model);
   /// From differences(). Throws FormatError that starts with `where`.
   static RunIdentity parse(std::string_view differences, std::string_view where);
 

@@ -1,9 +1,10 @@
 #include "lab/studies/study_size.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 
 SizeSettings size_settings(StudySize size) {
-  EncoderDecoderConfig model = transformer_preset("tiny");
+  TranslatorShape model = transformer_preset("tiny");
   model.dropout = {.residual = 0.1f};  // the paper's
   model.encoder_layers = model.decoder_layers = size == StudySize::kQuick ? 1 : 2;
   model.d_model = size == StudySize::kQuick ? 32 : 64;

@@ -8,7 +8,7 @@
 
 #include "lab/grammar/grammar.h"
 #include "multihead/base/enum_names.h"
-#include "multihead/models/encoder_decoder_config.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 
@@ -24,9 +24,9 @@ inline std::string_view size_name(StudySize size) {
 }
 
 struct SizeSettings {
-  GrammarOptions grammar;      // kStandard
-  int32_t vocabulary = 0;      // kPaper: at most so many tokens
-  EncoderDecoderConfig model;  // the arm that the others differ from; vocabulary and ids come from the text
+  GrammarOptions grammar;  // kStandard
+  int32_t vocabulary = 0;  // kPaper: at most so many tokens
+  TranslatorShape model;   // the arm that the others differ from; vocabulary and ids come from the text
   int64_t updates = 0, batch_tokens = 0, warmup = 0;
   double learning_rate = 0;
   std::vector<uint64_t> seeds;

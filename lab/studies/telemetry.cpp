@@ -43,7 +43,7 @@ class Diversity : public CorpusObserver {
   explicit Diversity(const EncoderDecoder& model) {
     for (const auto& [name, heads] : model.attentions()) {
       if (!of_encoder(name)) continue;
-      const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
+      const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
       for (int h = 0; h < heads; ++h) output_matrices_[name].push_back(output_matrix(layer, h));
     }
   }
@@ -115,7 +115,7 @@ std::optional<double> head_distance(const EncoderDecoder& model) {
   int64_t pairs = 0;
   for (const auto& [name, heads] : model.attentions()) {
     if (!of_encoder(name)) continue;
-    const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
+    const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
     const HeadGeometry& g = layer.geometry;
     if (g.scores != Scores::kQueryKey || g.query_key_norm != QueryKeyNorm::kNone ||
         g.weights != HeadWeights::kSoftmax)

@@ -60,8 +60,9 @@ void refuse_its_own_folder(const fs::path& path, const ModelFolder& folder) {
 
 void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options) {
   const EncoderDecoderConfig& config = model.config();
-  refuse_to_save_mismatch(options.tokenizer, config.vocabulary_size, model.facts(), "source");
-  refuse_to_save_mismatch(options.target_tokenizer, config.target_vocabulary(), model.facts(), "target");
+  const ModelFacts facts = model.facts();
+  refuse_to_save_mismatch(options.tokenizer, facts.source_vocabulary, facts, "source");
+  refuse_to_save_mismatch(options.target_tokenizer, facts.vocabulary, facts, "target");
 
   const std::string_view type = natural_model_type(config);
   std::map<std::string, std::string> files = options.extra_files;
@@ -83,7 +84,7 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
   }
   std::sort(own_files.begin(), own_files.end());
   files[kConfigFile] =
-      with_number_type(write_encoder_decoder_config(config, type, tying, own_files), options.type);
+      with_number_type(write_encoder_decoder_config(shape_of(config), type, tying, own_files), options.type);
   for (const auto& [name, bytes] : files) folder.add(name, bytes);
 }
 

@@ -65,7 +65,7 @@ void CausalModel::initialise(uint64_t seed) {
 
 std::unique_ptr<Model> CausalModel::with_heads(const HeadsOfAttentions& heads) const {
   CausalConfig config = config_;
-  put_heads(heads, config.stack);
+  put_heads(heads, {&config.stack});
   return std::make_unique<CausalModel>(config);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 
@@ -27,6 +28,10 @@ std::string no_divisor(std::string_view heads_name, int32_t heads, std::string_v
   return fmt::format("{} is {}; expected a divisor of {} {}", heads_name, heads, d_model_name, d_model);
 }
 
+std::string no_activation() {
+  return "activation is none; expected relu, gelu, gelu_tanh or swish";
+}
+
 void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, Positions positions,
                  int64_t max_positions, const ConfigNames& names) {
   constexpr int64_t kLargestTable = int64_t{1} << 26;  // numbers of a table of positions
@@ -42,6 +47,23 @@ void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embeddi
   }
 }
 
+void check_geometry(std::vector<std::string>& found, std::string_view prefix, const HeadGeometry& geometry,
+                    Positions positions, int d_model) {
+  std::vector<std::string> wrong = problems_of(geometry, d_model);
+  if (wrong.empty()) wrong = problems_of(positions, geometry, d_model);
+  for (const std::string& problem : wrong) found.push_back(fmt::format("{}{}", prefix, problem));
+}
+
+namespace {
+
+void check_rates(std::vector<std::string>& found, const DropoutRates& rates) {
+  check_rate(found, "dropout", rates.residual);
+  check_rate(found, "attention_dropout", rates.weights);
+  check_rate(found, "activation_dropout", rates.activation);
+}
+
+}  // namespace
+
 void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model) {
   check_range(found, "layers", static_cast<int64_t>(stack.layers.size()), 1, 1024);
   if (stack.d_model != d_model)
@@ -49,22 +71,32 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
         fmt::format("the stack's d_model is {}, that of the embeddings {}", stack.d_model, d_model));
   if (!(stack.norm.epsilon > 0 && std::isfinite(stack.norm.epsilon)))
     found.push_back(fmt::format("the norm's epsilon is {}; expected a number above 0", stack.norm.epsilon));
-  const auto add = [&](size_t layer, const std::vector<std::string>& wrong) {
-    for (const std::string& problem : wrong)
-      found.push_back(fmt::format("{}.{}: {}", stack.name, layer, problem));
-  };
   for (size_t i = 0; i < stack.layers.size() && found.empty(); ++i) {
     const LayerConfig& layer = stack.layers[i];
     check_range(found, "d_ff", layer.feed_forward.d_ff, 1, 1 << 20);
+    if (layer.feed_forward.activation == Activation::kNone) found.push_back(no_activation());
     if (stack.mask_of(i).has_window()) check_range(found, "window", stack.mask_of(i).window, 1, 1 << 24);
-    std::vector<std::string> wrong = problems_of(layer.self_attention, stack.d_model);
-    if (wrong.empty()) wrong = problems_of(stack.positions, layer.self_attention, stack.d_model);
-    add(i, wrong);
-    if (stack.cross_attention) add(i, problems_of(layer.cross_attention, stack.d_model));
+    const std::string name = fmt::format("{}.{}", stack.name, i);
+    check_geometry(found, name + ".self_attention: ", layer.self_attention, stack.positions, stack.d_model);
+    if (stack.cross_attention)
+      check_geometry(found, name + ".cross_attention: ", layer.cross_attention, Positions::kNone,
+                     stack.d_model);
   }
-  check_rate(found, "dropout", stack.dropout.residual);
-  check_rate(found, "attention_dropout", stack.dropout.weights);
-  check_rate(found, "activation_dropout", stack.dropout.activation);
+  check_rates(found, stack.dropout);
+}
+
+void check_dropout_and_words(std::vector<std::string>& found, const EncoderDecoderConfig& config,
+                             const ConfigNames& names) {
+  check_rates(found, config.encoder.dropout);
+  const int64_t source = config.embedding.vocabulary, target = config.target_embedding.vocabulary;
+  if (config.share_embeddings && target != source) {
+    found.push_back(fmt::format("{} is {}; shared embeddings need that of the source, {}",
+                                names.target_vocabulary, target, source));
+  }
+  if (target < 1) return;  // that is said; no id can be right
+  check_range(found, names.pad_id, config.pad_id, 0, target - 1);
+  check_range(found, names.eos_id, config.eos_id, 0, target - 1);
+  check_range(found, names.start_id, config.decoder_start_id, 0, target - 1);
 }
 
 bool all_look(AttentionDirection direction, const StackConfig& stack) {
@@ -76,24 +108,40 @@ bool all_look(AttentionDirection direction, const StackConfig& stack) {
 
 double least_parameters(const StackConfig& stack) {
   const auto d = static_cast<double>(stack.d_model);
+  // The usual heads have four matrices; others at least that of their queries.
+  const auto of_attention = [&](const HeadGeometry& g) {
+    const HeadGeometry usual{.heads = g.heads, .initialisation = g.initialisation};
+    const double d_key = g.d_key > 0 ? g.d_key : d / std::max(1, g.heads);
+    return (g == usual ? 4 : 1) * d * d_key * g.heads;
+  };
   double all = 0;
   for (const LayerConfig& layer : stack.layers) {
-    const HeadGeometry& g = layer.self_attention;
-    const double d_key = g.d_key > 0 ? g.d_key : d / std::max(1, g.heads);
-    all += d * d_key * g.heads +
+    all += of_attention(layer.self_attention) +
            (layer.feed_forward.gated ? 3 : 2) * d * static_cast<double>(layer.feed_forward.d_ff);
+    if (stack.cross_attention) all += of_attention(layer.cross_attention);
   }
   return all;
 }
 
-void put_heads(const std::map<std::string, HeadGeometry, std::less<>>& heads, StackConfig& stack) {
-  for (const auto& [attention, geometry] : heads) {
-    bool found = false;
-    for (size_t i = 0; i < stack.layers.size() && !found; ++i) {
-      found = attention == fmt::format("{}.{}.self_attention", stack.name, i);
-      if (found) stack.layers[i].self_attention = geometry;
+std::map<std::string, HeadGeometry*, std::less<>> heads_by_name(std::initializer_list<StackConfig*> stacks) {
+  std::map<std::string, HeadGeometry*, std::less<>> all;
+  for (StackConfig* const stack : stacks) {
+    for (size_t i = 0; i < stack->layers.size(); ++i) {
+      const std::string layer = fmt::format("{}.{}", stack->name, i);
+      all[layer + ".self_attention"] = &stack->layers[i].self_attention;
+      if (stack->cross_attention) all[layer + ".cross_attention"] = &stack->layers[i].cross_attention;
     }
-    if (!found) throw UsageError(fmt::format("the model has no attention {}", attention));
+  }
+  return all;
+}
+
+void put_heads(const std::map<std::string, HeadGeometry, std::less<>>& heads,
+               std::initializer_list<StackConfig*> stacks) {
+  const auto there = heads_by_name(stacks);
+  for (const auto& [attention, geometry] : heads) {
+    const auto found = there.find(attention);
+    if (found == there.end()) throw UsageError(fmt::format("the model has no attention {}", attention));
+    *found->second = geometry;
   }
 }
 

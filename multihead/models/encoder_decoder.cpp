@@ -7,6 +7,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/models/shortest_heads.h"
+#include "multihead/nn/multi_head_attention.h"
 #include "multihead/nn/stack_cache.h"
 
 namespace mh {
@@ -19,8 +21,12 @@ const EncoderDecoderConfig& checked(const EncoderDecoderConfig& config) {
   return config;
 }
 
-EmbeddingConfig embedding_config(const EncoderDecoderConfig& config, int64_t vocabulary) {
-  return {.vocabulary = vocabulary, .d_model = config.d_model, .scaled = config.scale_embedding};
+/// With sinusoids both sides have the same table.
+std::unique_ptr<PositionTable> table_of_target(const EncoderDecoderConfig& config) {
+  const Positions positions = config.decoder.positions;
+  if (positions != Positions::kLearned && positions == config.encoder.positions) return nullptr;
+  return std::make_unique<PositionTable>(positions, config.max_positions, config.target_embedding.d_model,
+                                         config.position_offset);
 }
 
 }  // namespace
@@ -30,28 +36,26 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config)
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites)
     : config_(config),
-      embedding_(embedding_config(config, config.vocabulary_size)),
-      target_embedding_(config.share_embeddings ? nullptr
-                                                : std::make_unique<Embedding>(
-                                                      embedding_config(config, config.target_vocabulary()))),
-      output_(config.share_embeddings
+      embedding_(config.embedding),
+      target_embedding_(config.target_embedding, config.share_embeddings ? &embedding_.table() : nullptr),
+      output_(config.tied
                   ? nullptr
-                  : std::make_unique<Parameter>(config.target_vocabulary(), config.d_model)),
+                  : std::make_unique<Parameter>(config.target_vocabulary(), config.embedding.d_model)),
       logits_bias_(1, config.target_vocabulary()),
-      positions_(config.positions, config.max_positions, config.d_model),
-      target_positions_(
-          config.positions == Positions::kLearned
-              ? std::make_unique<PositionTable>(config.positions, config.max_positions, config.d_model)
-              : nullptr),
-      encoder_(encoder_stack(config), sites),
-      decoder_(decoder_stack(config), sites),
-      head_("decoder", output_ ? *output_ : embedding_.table(), &logits_bias_) {}
+      positions_(config.encoder.positions, config.max_positions, config.embedding.d_model,
+                 config.position_offset),
+      target_positions_(table_of_target(config)),
+      encoder_(config.encoder, sites),
+      decoder_(config.decoder, sites),
+      head_("decoder", output_ ? *output_ : target_embedding_.table(), &logits_bias_) {}
 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);
-  const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.d_model));
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.embedding.d_model));
   fill_normal(embedding_.table(), random, embedding_scale * deviation);
-  if (target_embedding_) fill_normal(target_embedding_->table(), random, embedding_scale * deviation);
+  if (!config_.share_embeddings) fill_normal(target_embedding_.table(), random, embedding_scale * deviation);
+  for (Embedding* embedding : {&embedding_, &target_embedding_})
+    embedding->initialise_types(random, deviation);
   if (output_) fill_normal(*output_, random, deviation);
   for (PositionTable* positions : {&positions_, target_positions_.get()}) {
     if (positions != nullptr && positions->learned() != nullptr)
@@ -64,28 +68,43 @@ void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
 Var EncoderDecoder::encode(Context& context, const Sequences& source) const {
   const Var x =
       embedding_.forward(context, source, positions_,
-                         dropout_at(context, config_.dropout.residual, kFirstEmbeddingSite, source));
+                         dropout_at(context, config_.encoder.dropout.residual, kFirstEmbeddingSite, source));
   return encoder_.forward(context, x, source);
 }
 
 Var EncoderDecoder::decode(Context& context, const Sequences& target_in, Var memory,
                            const Sequences& source) const {
-  const Var x = target_embedding().forward(
+  const Var x = target_embedding_.forward(
       context, target_in, target_positions(),
-      dropout_at(context, config_.dropout.residual, kSecondEmbeddingSite, target_in));
+      dropout_at(context, config_.decoder.dropout.residual, kSecondEmbeddingSite, target_in));
   const Memory read{.rows = memory, .sequences = &source};
   return decoder_.forward(context, x, target_in, &read);
 }
 
 ModelFacts EncoderDecoder::facts() const {
-  return {.source_vocabulary = config_.vocabulary_size,
+  return {.source_vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
           .vocabulary = config_.target_vocabulary(),
           .max_positions = config_.max_positions,
           .pad_id = config_.pad_id,
           .eos_id = config_.eos_id,
           .start_id = config_.decoder_start_id,
-          .d_model = config_.d_model,
-          .positions = config_.positions};
+          .d_model = config_.encoder.d_model,
+          .positions = config_.encoder.positions};
+}
+
+std::unique_ptr<Model> EncoderDecoder::with_heads(const HeadsOfAttentions& heads) const {
+  for (const auto& given : heads) attention(given.first);  // it must be there
+  EncoderDecoderConfig config = config_;
+  HeadsOfAttentions all = heads;
+  for (const AttentionName& named : attentions())
+    all.try_emplace(named.name, attention(named.name).geometry());
+  put_heads(all, {&config.encoder, &config.decoder});
+  if (problems_of(config).empty()) {
+    // In few fields, so that files can describe many attentions at once.
+    for (auto& [name, geometry] : heads_by_name({&config.encoder, &config.decoder}))
+      *geometry = shortest(*geometry, config.encoder.d_model);
+  }
+  return std::make_unique<EncoderDecoder>(config);
 }
 
 Var EncoderDecoder::last_states(Context& context, const Sequences& text, const Sequences& target) const {
@@ -105,17 +124,20 @@ void EncoderDecoder::start(Context& context, const Sequences& source, StackCache
 Var EncoderDecoder::extend(Context& context, std::span<const int32_t> tokens, const NewRows& rows,
                            StackCache& cache) const {
   const std::span<const int32_t> places = cache.next_positions(rows, context.tape.arena());
-  const Var x = target_embedding().at(context, tokens, {.positions = places}, target_positions());
+  const Var x = target_embedding_.at(context, tokens, {.positions = places}, target_positions());
   return decoder_.extend(context, x, rows, cache);
 }
 
 void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   visitor("embedding", embedding_.table());
-  if (target_embedding_) visitor("target_embedding", target_embedding_->table());
+  embedding_.visit("embedding", visitor);
+  if (!config_.share_embeddings) visitor("target_embedding", target_embedding_.table());
+  target_embedding_.visit("target_embedding", visitor);
   if (output_) visitor("output", *output_);
   visitor("logits_bias", logits_bias_);
   if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
-  if (target_positions_) visitor("target_positions", *target_positions_->learned());
+  if (target_positions_ && target_positions_->learned() != nullptr)
+    visitor("target_positions", *target_positions_->learned());
   encoder_.visit(visitor);
   decoder_.visit(visitor);
 }

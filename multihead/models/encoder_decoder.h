@@ -51,17 +51,16 @@ class EncoderDecoder final : public LanguageModel {
   EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&encoder_, &decoder_}; }
-  const Embedding& target_embedding() const { return target_embedding_ ? *target_embedding_ : embedding_; }
   const PositionTable& target_positions() const {
     return target_positions_ ? *target_positions_ : positions_;
   }
 
   EncoderDecoderConfig config_;
-  Embedding embedding_;                          // source, and target when they are shared
-  std::unique_ptr<Embedding> target_embedding_;  // null: shared
-  std::unique_ptr<Parameter> output_;            // [V, d_model]; null: tied to the target's embedding
-  Parameter logits_bias_;                        // [1, V]; zero unless a loaded model has one; not trained
-  PositionTable positions_;                      // of the source, and of the target unless it learns its own
+  Embedding embedding_;  // of the source
+  Embedding target_embedding_;
+  std::unique_ptr<Parameter> output_;  // [V, d_model]; null: tied to the target's embedding
+  Parameter logits_bias_;              // [1, V]; zero unless a loaded model has one; not trained
+  PositionTable positions_;            // of the source, and of the target unless it has its own
   std::unique_ptr<PositionTable> target_positions_;  // null: the source's
   Stack encoder_;
   Stack decoder_;

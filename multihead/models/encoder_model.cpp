@@ -67,7 +67,7 @@ Var EncoderModel::states(Context& context, const Sequences& tokens) const {
 
 std::unique_ptr<Model> EncoderModel::with_heads(const HeadsOfAttentions& heads) const {
   EncoderConfig config = config_;
-  put_heads(heads, config.stack);
+  put_heads(heads, {&config.stack});
   return std::make_unique<EncoderModel>(config);
 }
 

@@ -25,8 +25,8 @@ struct ModelLedger {
 /// the source and of the shifted target. Throws UsageError on a configuration with problems_of(), on more
 /// tokens than the model reads, and on counts beyond 2^63.
 ///   feed-forward  2 d d_ff + d_ff + d parameters, 2 T d d_ff multiply-adds, T (2 d_ff + d) others (biases,
-///                 activation); gelu and swish one exponential a number
-///   norms         2 d parameters a norm; 7 T d others a norm (mean, difference, square and its sum,
+///                 activation); gelu and swish one exponential a number; a gate as much as its matrix and bias
+///   norms         2 d parameters a norm with a bias, d without; 7 T d others a norm (mean, difference, square and its sum,
 ///                 division, gain, bias), and T d for each residual sum
 ///   vocabulary    T d V multiply-adds, T V exponentials, 3 T V others (maximum, difference, sum)
 ModelLedger model_ledger(const EncoderDecoderConfig& config, int64_t source_tokens, int64_t target_tokens);

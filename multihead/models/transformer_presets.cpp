@@ -6,7 +6,7 @@
 #include <array>
 
 #include "multihead/base/error.h"
-#include "multihead/models/encoder_decoder_config.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
@@ -121,21 +121,21 @@ TransformerPreset about_transformer_preset(std::string_view name) {
   return row_of(name).about;
 }
 
-EncoderDecoderConfig transformer_preset(std::string_view name) {
+TranslatorShape transformer_preset(std::string_view name) {
   const Row &row = row_of(name), &family = row_of(row.about.family);
   const auto either = [](int32_t changed, int32_t usual) { return changed != 0 ? changed : usual; };
-  EncoderDecoderConfig config;
-  config.d_model = either(row.d_model, family.d_model);
-  config.encoder_layers = config.decoder_layers = either(row.layers, family.layers);
-  config.encoder_heads = config.decoder_heads = either(row.heads, family.heads);
-  config.encoder_ff = config.decoder_ff = either(row.d_ff, family.d_ff);
-  config.dropout.residual = row.about.dropout.value_or(*family.about.dropout);
-  config.positions = row.positions;
+  TranslatorShape shape;
+  shape.d_model = either(row.d_model, family.d_model);
+  shape.encoder_layers = shape.decoder_layers = either(row.layers, family.layers);
+  shape.encoder_heads = shape.decoder_heads = either(row.heads, family.heads);
+  shape.encoder_ff = shape.decoder_ff = either(row.d_ff, family.d_ff);
+  shape.dropout.residual = row.about.dropout.value_or(*family.about.dropout);
+  shape.positions = row.positions;
   if (row.d_key != 0) {
-    config.geometry.d_key = row.d_key;
-    config.geometry.d_value = config.d_model / config.encoder_heads;
+    shape.geometry.d_key = row.d_key;
+    shape.geometry.d_value = shape.d_model / shape.encoder_heads;
   }
-  return config;
+  return shape;
 }
 
 }  // namespace mh

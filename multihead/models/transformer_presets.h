@@ -22,7 +22,7 @@ struct TransformerPreset {
 std::vector<TransformerPreset> transformer_presets();
 
 /// Throws UsageError listing the names. The shape itself comes from transformer_preset()
-/// (encoder_decoder_config.h).
+/// (translator_shape.h).
 TransformerPreset about_transformer_preset(std::string_view name);
 
 }  // namespace mh

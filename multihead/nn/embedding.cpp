@@ -7,16 +7,18 @@
 
 namespace mh {
 
-Embedding::Embedding(const EmbeddingConfig& config)
+Embedding::Embedding(const EmbeddingConfig& config, Parameter* shared)
     : scale_(config.scaled ? std::sqrt(static_cast<float>(config.d_model)) : 1.0f),
       uncounted_(config.uncounted.value_or(-1)),
-      table_(config.vocabulary, config.d_model),
+      own_table_(shared == nullptr ? std::make_unique<Parameter>(config.vocabulary, config.d_model)
+                                   : nullptr),
+      table_(shared == nullptr ? own_table_.get() : shared),
       types_(config.token_types > 0 ? Parameter(config.token_types, config.d_model) : Parameter()),
       norm_(config.norm ? std::make_unique<NormLayer>(*config.norm, config.d_model) : nullptr) {}
 
 Var Embedding::at(Context& context, std::span<const int32_t> ids, const TokenPlaces& places,
                   const PositionTable& positions, const Dropout& dropout) const {
-  const auto vocabulary = static_cast<int32_t>(table_.value.rows());
+  const auto vocabulary = static_cast<int32_t>(table_->value.rows());
   for (const int32_t id : ids) {
     if (id >= 0 && id < vocabulary) continue;
     throw UsageError(fmt::format(
@@ -60,7 +62,7 @@ Var Embedding::at(Context& context, std::span<const int32_t> ids, const TokenPla
              type != places.types.end()) {
     throw UsageError(fmt::format("token type {}: this model has no token types", *type));
   }
-  const Var sum = embed(context.tape, table_, ids, options);
+  const Var sum = embed(context.tape, *table_, ids, options);
   return norm_ ? norm_->forward(context, sum, dropout) : sum;
 }
 

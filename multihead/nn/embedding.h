@@ -40,10 +40,11 @@ struct TokenPlaces {
 
 class Embedding {
  public:
-  explicit Embedding(const EmbeddingConfig& config);
+  /// shared: the table of another embedding, which outlives this; null: it has one of its own.
+  explicit Embedding(const EmbeddingConfig& config, Parameter* shared = nullptr);
 
-  Parameter& table() { return table_; }
-  const Parameter& table() const { return table_; }
+  Parameter& table() { return *table_; }
+  const Parameter& table() const { return *table_; }
   /// [N, d_model]; a row's position is its place in its sequence, without the tokens that do not count. Throws UsageError on a sequence that is too
   /// long and on a token or a type that is not there.
   Var forward(Context& context, const Sequences& rows, const PositionTable& positions,
@@ -60,9 +61,10 @@ class Embedding {
 
  private:
   float scale_;
-  int32_t uncounted_;  // -1: none
-  Parameter table_;    // [V, d_model]
-  Parameter types_;    // [types, d_model]
+  int32_t uncounted_;                     // -1: none
+  std::unique_ptr<Parameter> own_table_;  // null: shared
+  Parameter* table_;                      // [V, d_model]
+  Parameter types_;                       // [types, d_model]
   std::unique_ptr<NormLayer> norm_;
 };
 

@@ -69,11 +69,10 @@ ModelText::Ids ModelText::targets(const std::vector<std::string>& lines, const L
 }
 
 ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const LinesFrom& from, Side side) {
-  const EncoderDecoderConfig& config = folder_.translator().config();
   const ModelFacts facts = folder_.translator().facts();
   const bool is_source = side == Side::kSource;
   // A target's place for the end token is taken by the start token, which comes before it.
-  const auto longest = static_cast<size_t>(config.max_positions);
+  const auto longest = static_cast<size_t>(facts.max_positions);
 
   Ids ids;
   ids.reserve(lines.size());
@@ -92,14 +91,14 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
     for (size_t i = 0; i < lines.size(); ++i) {
       std::vector<int32_t>& of_line = ids.emplace_back(
           parse_ids(lines[i], is_source ? facts.source_vocabulary : facts.vocabulary, from.at(i)));
-      if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
+      if (!of_line.empty() && of_line.back() == facts.eos_id) of_line.pop_back();
       long_lines.note(i, of_line.size() + 1);
       cut_tokens(of_line, longest - 1, {});
     }
     long_lines.tell(lines.size(), options_.remark);
   }
   if (is_source) {
-    for (auto& source : ids) source.push_back(config.eos_id);
+    for (auto& source : ids) source.push_back(facts.eos_id);
   }
   return ids;
 }

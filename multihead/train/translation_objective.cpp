@@ -22,14 +22,14 @@ TranslationObjective::TranslationObjective(EncoderDecoder& model, const Training
         corpus.tokens.target.size(), corpus.lines.size(), pairs));
   }
   if (pairs == 0) throw UsageError("training corpus: expected at least one pair, got none");
-  const EncoderDecoderConfig& config = model.config();
+  const ModelFacts facts = model.facts();
   const IdLimits source{.what = "source line",
-                        .longest = config.max_positions,
-                        .vocabulary = config.vocabulary_size,
+                        .longest = facts.max_positions,
+                        .vocabulary = facts.source_vocabulary,
                         .may_be_empty = false};
   const IdLimits target{.what = "target line",
-                        .longest = config.max_positions,  // the start token comes before, the end is not read
-                        .vocabulary = config.target_vocabulary(),
+                        .longest = facts.max_positions,  // the start token comes before, the end is not read
+                        .vocabulary = facts.vocabulary,
                         .may_be_empty = false};
   for (size_t i = 0; i < pairs; ++i) {
     check_ids(corpus.tokens.source[i], corpus.lines[i], source);
@@ -76,10 +76,13 @@ double TranslationObjective::cost(int64_t example) const {
   const auto s = static_cast<double>(corpus_.tokens.source[at].size());
   const auto t = static_cast<double>(corpus_.tokens.target[at].size());
   const EncoderDecoderConfig& c = model_.config();
-  const double d = c.d_model, encoder = c.encoder_layers, decoder = c.decoder_layers;
-  const double rows_of_encoder = encoder * (4 * d * d + 2 * d * c.encoder_ff);
+  const auto layers = [](const StackConfig& stack) { return static_cast<double>(stack.layers.size()); };
+  const double d = c.encoder.d_model, encoder = layers(c.encoder), decoder = layers(c.decoder);
+  const int encoder_ff = c.encoder.layers.front().feed_forward.d_ff;
+  const int decoder_ff = c.decoder.layers.front().feed_forward.d_ff;
+  const double rows_of_encoder = encoder * (4 * d * d + 2 * d * encoder_ff);
   const double memory = decoder * 2 * d * d;  // cross-attention's keys and values
-  const double rows_of_decoder = decoder * (6 * d * d + 2 * d * c.decoder_ff) + d * c.target_vocabulary();
+  const double rows_of_decoder = decoder * (6 * d * d + 2 * d * decoder_ff) + d * c.target_vocabulary();
   const double scores = 2 * d * (encoder * s * s + decoder * (t * t / 2 + s * t));
   return s * (rows_of_encoder + memory) + t * rows_of_decoder + scores;
 }

@@ -3,6 +3,7 @@
 
 #include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/cli/small_folder.h"
 
 namespace mh {
@@ -48,7 +49,7 @@ TEST_F(ConvertVerb, RemovesAndPermutesHeads) {
       converted("--remove encoder.0.self_attention.1 --remove encoder.1.self_attention.2", "pruned");
   EXPECT_LT(pruned["difference_from_muted"]["logits"], 1e-3);
   EXPECT_LT(pruned["parameters"]["after"], pruned["parameters"]["before"]);
-  EXPECT_EQ(load_model_folder(scratch / "pruned").translator().config().encoder_heads, 2);
+  EXPECT_EQ(shape_of(load_model_folder(scratch / "pruned").translator().config()).encoder_heads, 2);
 }
 
 TEST_F(ConvertVerb, SaysHowMuchRemovedHeadsMattered) {
@@ -85,7 +86,7 @@ TEST_F(ConvertVerb, SaysHowMuchRemovedHeadsMattered) {
 }
 
 TEST_F(ConvertVerb, SaysWhenRemovedHeadsDidNothing) {
-  EncoderDecoder silent(make_config(tokenizer));
+  EncoderDecoder silent(make_shape(tokenizer).config());
   silent.initialise(3);
   int found = 0;
   silent.visit([&](const std::string& name, Parameter& parameter) {

@@ -11,6 +11,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"
 #include "tests/support/places.h"
@@ -27,18 +28,18 @@ class HeadsVerb : public testing::Test {
     const std::vector<std::string> text{"the small dog sees a cat", "a cat runs", "dogs see the cats",
                                         "a small dog runs and sees"};
     const Tokenizer tokenizer = train_bpe(text, {.vocabulary_size = 40, .least_pair_count = 1});
-    EncoderDecoderConfig config;
-    config.vocabulary_size = tokenizer.size();
-    config.d_model = 12;
-    config.encoder_layers = 2;
-    config.decoder_layers = 1;
-    config.encoder_heads = 3;
-    config.decoder_heads = 2;
-    config.encoder_ff = config.decoder_ff = 11;
-    config.max_positions = 61;
-    config.eos_id = kEndId;
-    config.pad_id = config.decoder_start_id = kPadId;
-    EncoderDecoder model(config);
+    TranslatorShape shape;
+    shape.vocabulary_size = tokenizer.size();
+    shape.d_model = 12;
+    shape.encoder_layers = 2;
+    shape.decoder_layers = 1;
+    shape.encoder_heads = 3;
+    shape.decoder_heads = 2;
+    shape.encoder_ff = shape.decoder_ff = 11;
+    shape.max_positions = 61;
+    shape.eos_id = kEndId;
+    shape.pad_id = shape.decoder_start_id = kPadId;
+    EncoderDecoder model(shape.config());
     model.initialise(3);
     folder = "'" + scratch / "model" + "'";
     save_model_folder(scratch / "model", model, {.tokenizer = &tokenizer});

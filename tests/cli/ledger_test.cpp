@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "multihead/models/model_ledger.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/cli/small_folder.h"
 
 namespace mh {
@@ -96,10 +97,10 @@ TEST_F(LedgerOfFolder, AddsUpAModel) {
   const auto json = json_of(folder + " --tokens 5 --target-tokens 7");
   EXPECT_EQ(json["total"]["parameters"], model.parameter_count());
   expect_part(json["total"], model_ledger(model.config(), 5, 7).total());
-  EncoderDecoderConfig config = model.config();
-  config.geometry = {.key_heads = 1};
+  TranslatorShape shape = shape_of(model.config());
+  shape.geometry = {.key_heads = 1};
   expect_part(json_of(folder + " --geometry multi-query --tokens 3")["total"],
-              model_ledger(config, 3, 3).total());
+              model_ledger(shape.config(), 3, 3).total());
   expect_error(run_tool("ledger " + folder + " --tokens 20"), 2,
                "tokens is 20; this model reads sequences of");
   expect_error(run_tool("ledger " + folder + " --d-key 20"), 2, "--d-key describes one layer");

@@ -10,6 +10,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"
 
@@ -32,7 +33,7 @@ class SmallFolder : public testing::Test {
     return train_bpe(kText, {.vocabulary_size = 60, .least_pair_count = 1});
   }
 
-  SmallFolder() : tokenizer(make_tokenizer()), model(make_config(tokenizer)) {
+  SmallFolder() : tokenizer(make_tokenizer()), model(make_shape(tokenizer).config()) {
     model.initialise(23);
     // Sentences of useful lengths: sharp distributions, and an end that is not too rare.
     model.visit([](const std::string& name, Parameter& parameter) {
@@ -50,18 +51,18 @@ class SmallFolder : public testing::Test {
     save_model_folder(folder, model, {.tokenizer = &tokenizer});
   }
 
-  static EncoderDecoderConfig make_config(const Tokenizer& tokenizer) {
-    EncoderDecoderConfig config;
-    config.vocabulary_size = tokenizer.size();
-    config.d_model = 24;
-    config.encoder_layers = 2;
-    config.decoder_layers = 2;
-    config.encoder_heads = config.decoder_heads = 3;
-    config.encoder_ff = config.decoder_ff = 37;
-    config.max_positions = 19;
-    config.pad_id = config.decoder_start_id = kPadId;
-    config.eos_id = kEndId;
-    return config;
+  static TranslatorShape make_shape(const Tokenizer& tokenizer) {
+    TranslatorShape shape;
+    shape.vocabulary_size = tokenizer.size();
+    shape.d_model = 24;
+    shape.encoder_layers = 2;
+    shape.decoder_layers = 2;
+    shape.encoder_heads = shape.decoder_heads = 3;
+    shape.encoder_ff = shape.decoder_ff = 37;
+    shape.max_positions = 19;
+    shape.pad_id = shape.decoder_start_id = kPadId;
+    shape.eos_id = kEndId;
+    return shape;
   }
 
   std::vector<std::vector<int32_t>> sources(const std::vector<std::string>& lines) const {

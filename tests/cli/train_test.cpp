@@ -4,6 +4,7 @@
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/cli/training.h"
 
 namespace mh {
@@ -82,10 +83,10 @@ TEST(Train, HeadsAreWhatTheFlagsSay) {
   Outcome outcome = train("m", flags);
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
   ModelFolder made = load_model_folder(folder / "m");
-  EXPECT_EQ(made.translator().config().geometry.key_heads, 1);
-  EXPECT_EQ(made.translator().config().geometry.d_key, 4);
-  EXPECT_EQ(made.translator().config().geometry.query_key_norm, QueryKeyNorm::kL2);
-  EXPECT_EQ(made.translator().config().positions, Positions::kRotary);
+  EXPECT_EQ(shape_of(made.translator().config()).geometry.key_heads, 1);
+  EXPECT_EQ(shape_of(made.translator().config()).geometry.d_key, 4);
+  EXPECT_EQ(shape_of(made.translator().config()).geometry.query_key_norm, QueryKeyNorm::kL2);
+  EXPECT_EQ(shape_of(made.translator().config()).positions, Positions::kRotary);
 
   EXPECT_THAT(read_file(folder / "m/metrics.jsonl"), HasSubstr("\"head_similarity\":"));
   const Outcome info = tool({"info", folder / "m"});
@@ -103,8 +104,8 @@ TEST(Train, HeadsAreWhatTheFlagsSay) {
   // Its weights begin another run, with its heads, or are refused.
   outcome = train("again", {"--init-from", folder / "m"});
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_EQ(load_model_folder(folder / "again").translator().config().geometry,
-            made.translator().config().geometry);
+  EXPECT_EQ(shape_of(load_model_folder(folder / "again").translator().config()).geometry,
+            shape_of(made.translator().config()).geometry);
   outcome = train("again2", {"--init-from", folder / "m", "--geometry", "multi-query", "--d-key", "4",
                              "--qk-norm", "l2"});
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
@@ -114,7 +115,7 @@ TEST(Train, HeadsAreWhatTheFlagsSay) {
 
   outcome = train("json", {"--geometry", R"({"input": "columns", "columns": [[0, 1, 5], [2]], "d_key": 3})"});
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_EQ(load_model_folder(folder / "json").translator().config().geometry.input.columns,
+  EXPECT_EQ(shape_of(load_model_folder(folder / "json").translator().config()).geometry.input.columns,
             (HeadColumns{{0, 1, 5}, {2}}));
   outcome = train("json2", {"--geometry", R"({"inputs": "slices"})"});
   EXPECT_EQ(outcome.status, 2);
@@ -123,9 +124,9 @@ TEST(Train, HeadsAreWhatTheFlagsSay) {
   outcome = train("learned", {"--positions", "learned", "--segments", "spread", "--segment-size", "11"});
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
   made = load_model_folder(folder / "learned");
-  EXPECT_EQ(made.translator().config().positions, Positions::kLearned);
-  ASSERT_EQ(made.translator().config().geometry.input.columns.size(), 2u);
-  EXPECT_EQ(made.translator().config().geometry.input.columns[1].back(), 15);
+  EXPECT_EQ(shape_of(made.translator().config()).positions, Positions::kLearned);
+  ASSERT_EQ(shape_of(made.translator().config()).geometry.input.columns.size(), 2u);
+  EXPECT_EQ(shape_of(made.translator().config()).geometry.input.columns[1].back(), 15);
   outcome = train("longer", {"--init-from", folder / "learned", "--max-length", "600"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.errors, HasSubstr("--max-length 600 but it learned 512 positions"));

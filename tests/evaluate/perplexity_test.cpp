@@ -78,7 +78,7 @@ TEST_F(Perplexity, RefusesWhatCannotBe) {
   expect_refused({.context = 9, .stride = 9}, "`stride`: expected 1 to 8");
   expect_refused({.stride = -1}, "`stride`");
   EXPECT_THROW(score_windows(model, std::vector<std::vector<int32_t>>{{1, 999}}), UsageError);
-  EncoderDecoder translator(small_config());
+  EncoderDecoder translator(small_shape().config());
   EXPECT_THAT([&] { score_windows(translator, texts); }, ThrowsMessage<UsageError>(HasSubstr("translates")));
 }
 

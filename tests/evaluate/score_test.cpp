@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 class ScoreTest : public testing::Test {
  protected:
-  ScoreTest() : model(small_config()) {
+  ScoreTest() : model(small_shape().config()) {
     model.initialise(19);
     sharpen(model, 1.5f);
     add_to_logit(model, kEnd, 3);

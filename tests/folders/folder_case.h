@@ -9,6 +9,7 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/models/small_batch.h"
 
@@ -22,22 +23,22 @@ inline Tokenizer small_tokenizer(int32_t size = 53) {
 }
 
 /// Odd sizes; special tokens as learned tokenizers have them.
-inline EncoderDecoderConfig folder_config(int32_t vocabulary) {
-  EncoderDecoderConfig config;
-  config.vocabulary_size = vocabulary;
-  config.d_model = 15;
-  config.encoder_layers = 1;
-  config.decoder_layers = 2;
-  config.encoder_heads = 3;
-  config.decoder_heads = 5;
-  config.encoder_ff = 19;
-  config.decoder_ff = 23;
-  config.activation = Activation::kSwish;
-  config.dropout = {.residual = 0.25f, .weights = 0.125f, .activation = 0.0625f};
-  config.max_positions = 29;
-  config.pad_id = config.decoder_start_id = kPadId;
-  config.eos_id = kEndId;
-  return config;
+inline TranslatorShape folder_shape(int32_t vocabulary) {
+  TranslatorShape shape;
+  shape.vocabulary_size = vocabulary;
+  shape.d_model = 15;
+  shape.encoder_layers = 1;
+  shape.decoder_layers = 2;
+  shape.encoder_heads = 3;
+  shape.decoder_heads = 5;
+  shape.encoder_ff = 19;
+  shape.decoder_ff = 23;
+  shape.activation = Activation::kSwish;
+  shape.dropout = {.residual = 0.25f, .weights = 0.125f, .activation = 0.0625f};
+  shape.max_positions = 29;
+  shape.pad_id = shape.decoder_start_id = kPadId;
+  shape.eos_id = kEndId;
+  return shape;
 }
 
 inline std::vector<std::vector<float>> values_of(EncoderDecoder& model) {

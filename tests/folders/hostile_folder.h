@@ -17,7 +17,9 @@ namespace mh::test {
 class HostileFolder : public testing::Test {
  protected:
   HostileFolder()
-      : tokenizer(small_tokenizer()), model(folder_config(tokenizer.size())), folder(scratch / "model") {
+      : tokenizer(small_tokenizer()),
+        model(folder_shape(tokenizer.size()).config()),
+        folder(scratch / "model") {
     model.initialise(3);
     save_again();
   }

@@ -6,6 +6,7 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/support/edit_weights.h"
 
 namespace mh {
@@ -88,9 +89,9 @@ TEST_F(HostileWeights, AllDifferencesAreListedAtOnce) {
 }
 
 TEST_F(HostileWeights, WeightsOfAnotherModel) {
-  EncoderDecoderConfig config = folder_config(tokenizer.size());
-  config.d_model = 30;
-  EncoderDecoder other(config);
+  TranslatorShape shape = folder_shape(tokenizer.size());
+  shape.d_model = 30;
+  EncoderDecoder other(shape.config());
   other.initialise(1);
   save_model_folder(scratch / "other", other);
   fs::copy_file(scratch / "other" / "model.safetensors", folder / "model.safetensors",

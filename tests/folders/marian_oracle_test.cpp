@@ -7,6 +7,7 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/folders/folder_case.h"
 #include "tests/support/places.h"
 #include "tests/support/small_model.h"
@@ -42,21 +43,21 @@ TEST_P(SlowMarianOracle, TransformersOpensWhatWasSaved) {
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
   const ScratchFolder scratch;
   const Tokenizer tokenizer = small_tokenizer(53), target_tokenizer = small_tokenizer(47);
-  EncoderDecoderConfig config = folder_config(tokenizer.size());
-  config.activation = GetParam().activation;
-  config.share_embeddings = GetParam().share;
-  config.scale_embedding = GetParam().scale;
-  if (!config.share_embeddings) config.target_vocabulary_size = target_tokenizer.size();
-  EncoderDecoder model(config);
+  TranslatorShape shape = folder_shape(tokenizer.size());
+  shape.activation = GetParam().activation;
+  shape.share_embeddings = GetParam().share;
+  shape.scale_embedding = GetParam().scale;
+  if (!shape.share_embeddings) shape.target_vocabulary_size = target_tokenizer.size();
+  EncoderDecoder model(shape.config());
   model.initialise(29);
   sharpen(model, 1.7f);
   add_to_logit(model, kEndId, 1.0f);
   save_model_folder(
       scratch / "model", model,
-      {.tokenizer = &tokenizer, .target_tokenizer = config.share_embeddings ? nullptr : &target_tokenizer});
+      {.tokenizer = &tokenizer, .target_tokenizer = shape.share_embeddings ? nullptr : &target_tokenizer});
 
   const auto sources = random_sources(5, {6, 1, 11, 3}, tokenizer.size());
-  auto targets = random_sources(6, {4, 9, 2, 7}, config.target_vocabulary());
+  auto targets = random_sources(6, {4, 9, 2, 7}, shape.target_vocabulary());
   for (auto& target : targets) target.insert(target.begin(), kPadId);
   const Batch source(sources), target(targets);
   const std::vector<float> logits = logits_of(model, source, target);
@@ -65,7 +66,7 @@ TEST_P(SlowMarianOracle, TransformersOpensWhatWasSaved) {
   add_lists("target_in", targets, ids);
   add_lists("greedy", greedy(model, source, kSearched, {kPadId}), ids);
   std::vector<NamedTensor> tensors{{.name = "logits",
-                                    .shape = {target.ragged.rows(), config.target_vocabulary()},
+                                    .shape = {target.ragged.rows(), shape.target_vocabulary()},
                                     .data = std::span(logits)}};
   for (const auto& [name, list] : ids) {
     tensors.push_back({.name = name, .shape = {static_cast<int64_t>(list.size())}, .data = std::span(list)});

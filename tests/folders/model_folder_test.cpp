@@ -14,6 +14,7 @@
 #include "multihead/folders/generation_keys.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/folders/folder_case.h"
 
 namespace mh {
@@ -48,13 +49,13 @@ class ModelFolders : public testing::TestWithParam<FolderCase> {};
 TEST_P(ModelFolders, ReadBackWhatWasSaved) {
   const ScratchFolder scratch;
   const Tokenizer source = small_tokenizer(53), target = small_tokenizer(47);
-  EncoderDecoderConfig config = folder_config(source.size());
-  config.norm = GetParam().norm;
-  config.share_embeddings = GetParam().share;
-  config.geometry = GetParam().geometry;
-  config.positions = GetParam().positions;
-  if (!config.share_embeddings) config.target_vocabulary_size = target.size();
-  EncoderDecoder model(config);
+  TranslatorShape shape = folder_shape(source.size());
+  shape.norm = GetParam().norm;
+  shape.share_embeddings = GetParam().share;
+  shape.geometry = GetParam().geometry;
+  shape.positions = GetParam().positions;
+  if (!shape.share_embeddings) shape.target_vocabulary_size = target.size();
+  EncoderDecoder model(shape.config());
   model.initialise(5);
   model.visit([](const std::string& name, Parameter& p) {  // biases and gains, too, must arrive
     Random random(std::hash<std::string>()(name));
@@ -62,30 +63,30 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
       p.value.data()[i] += static_cast<float>(0.1 * random.normal());
   });
   save_model_folder(scratch / "model", model,
-                    {.tokenizer = &source, .target_tokenizer = config.share_embeddings ? nullptr : &target});
+                    {.tokenizer = &source, .target_tokenizer = shape.share_embeddings ? nullptr : &target});
 
   ModelFolder folder = load_model_folder(scratch / "model");
   EXPECT_EQ(values_of(folder.translator()), values_of(model));
-  const bool marian = GetParam().norm == NormPlacement::kPost && config.geometry == HeadGeometry() &&
-                      config.positions == Positions::kSinusoidal;
+  const bool marian = GetParam().norm == NormPlacement::kPost && shape.geometry == HeadGeometry() &&
+                      shape.positions == Positions::kSinusoidal;
   EXPECT_EQ(folder.model_type, marian ? "marian" : "multihead");
-  EXPECT_EQ(folder.translator().config().geometry, config.geometry);
-  EXPECT_EQ(folder.translator().config().positions, config.positions);
-  const EncoderDecoderConfig& c = folder.translator().config();
-  EXPECT_EQ(c.vocabulary_size, config.vocabulary_size);
-  EXPECT_EQ(c.target_vocabulary(), config.target_vocabulary());
-  EXPECT_EQ(c.activation, config.activation);
-  EXPECT_EQ(c.norm, config.norm);
-  EXPECT_EQ(c.scale_embedding, config.scale_embedding);
-  EXPECT_EQ(c.share_embeddings, config.share_embeddings);
-  EXPECT_EQ(c.max_positions, config.max_positions);
+  EXPECT_EQ(shape_of(folder.translator().config()).geometry, shape.geometry);
+  EXPECT_EQ(shape_of(folder.translator().config()).positions, shape.positions);
+  const TranslatorShape c = shape_of(folder.translator().config());
+  EXPECT_EQ(c.vocabulary_size, shape.vocabulary_size);
+  EXPECT_EQ(c.target_vocabulary(), shape.target_vocabulary());
+  EXPECT_EQ(c.activation, shape.activation);
+  EXPECT_EQ(c.norm, shape.norm);
+  EXPECT_EQ(c.scale_embedding, shape.scale_embedding);
+  EXPECT_EQ(c.share_embeddings, shape.share_embeddings);
+  EXPECT_EQ(c.max_positions, shape.max_positions);
   EXPECT_EQ(c.dropout.residual, 0.25f);
   EXPECT_EQ(c.dropout.weights, 0.125f);
   EXPECT_EQ(c.dropout.activation, 0.0625f);
   EXPECT_THAT((std::vector{c.pad_id, c.eos_id, c.decoder_start_id}), ElementsAre(kPadId, kEndId, kPadId));
   EXPECT_THAT(folder.suppressed, ElementsAre(kPadId));
   EXPECT_EQ(folder.source_tokens().to_json(), source.to_json());
-  EXPECT_EQ(folder.target_tokens().to_json(), config.share_embeddings ? source.to_json() : target.to_json());
+  EXPECT_EQ(folder.target_tokens().to_json(), shape.share_embeddings ? source.to_json() : target.to_json());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -113,7 +114,9 @@ INSTANTIATE_TEST_SUITE_P(
 class SavedFolder : public testing::Test {
  protected:
   SavedFolder()
-      : tokenizer(small_tokenizer()), model(folder_config(tokenizer.size())), folder(scratch / "model") {
+      : tokenizer(small_tokenizer()),
+        model(folder_shape(tokenizer.size()).config()),
+        folder(scratch / "model") {
     model.initialise(3);
     save_model_folder(folder, model, {.tokenizer = &tokenizer});
   }
@@ -181,7 +184,7 @@ TEST_F(SavedFolder, TheSameModelGivesTheSameBytes) {
 }
 
 TEST_F(SavedFolder, SavingAgainReplacesItWhole) {
-  EncoderDecoder other(folder_config(tokenizer.size()));
+  EncoderDecoder other(folder_shape(tokenizer.size()).config());
   other.initialise(4);
   save_model_folder(folder, other, {.extra_files = {{"notes.txt", "without a tokenizer"}}});
   EXPECT_THAT(files_in(folder), UnorderedElementsAre("config.json", "model.safetensors",

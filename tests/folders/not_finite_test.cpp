@@ -58,7 +58,7 @@ class NotFinite : public testing::Test {
 TEST_F(NotFinite, StatesOfEveryKindOfModel) {
   const ModelFolder bert = golden("bert", "pretraining"), gpt2 = golden("gpt2", "tied"),
                     llama = golden("llama", "tied_grouped");
-  EncoderDecoder translator(small_config());
+  EncoderDecoder translator(small_shape().config());
   translator.initialise(3);
   for (const Model* model : {bert.model.get(), gpt2.model.get(), llama.model.get()})
     EXPECT_NO_THROW(model->read(context, batch.view(), {}));

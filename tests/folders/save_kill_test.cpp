@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/folders/folder_case.h"
 
 namespace mh {
@@ -23,10 +24,10 @@ void fill_model(EncoderDecoder& model, float value) {
 TEST(SlowSaveKilled, LeavesTheOldFolderOrTheNew) {
   const ScratchFolder scratch;
   const Tokenizer tokenizer = small_tokenizer();
-  EncoderDecoderConfig config = folder_config(tokenizer.size());
-  config.d_model = 60;
-  config.encoder_ff = config.decoder_ff = 257;
-  EncoderDecoder model(config);
+  TranslatorShape shape = folder_shape(tokenizer.size());
+  shape.d_model = 60;
+  shape.encoder_ff = shape.decoder_ff = 257;
+  EncoderDecoder model(shape.config());
   const auto folder = scratch / "model";
   const auto save = [&](int number) {
     fill_model(model, static_cast<float>(number));

@@ -8,6 +8,7 @@
 
 #include "multihead/base/thread_pool.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 
@@ -18,15 +19,15 @@ class ModelOfManyThreads : public testing::TestWithParam<const char*> {
  protected:
   static constexpr int kThreads = 5;
 
-  ModelOfManyThreads() : config(small_config()) {
-    config.geometry = geometry_preset(GetParam(), config.encoder_heads, config.d_model);
+  ModelOfManyThreads() : shape(small_shape()) {
+    shape.geometry = geometry_preset(GetParam(), shape.encoder_heads, shape.d_model);
     set_thread_count(3);
   }
   ~ModelOfManyThreads() override { set_thread_count(before); }
 
   /// One that has not been used yet: its weights are packed by whoever comes first.
   std::unique_ptr<const EncoderDecoder> fresh() const {
-    auto model = std::make_unique<EncoderDecoder>(config);
+    auto model = std::make_unique<EncoderDecoder>(shape.config());
     model->initialise(19);
     sharpen(*model, 1.5f);
     return model;
@@ -37,7 +38,7 @@ class ModelOfManyThreads : public testing::TestWithParam<const char*> {
     return Batch(random_sources(seed, {thread % 3 + 2, 7, 1, 31, 11, 23, 37}));
   }
 
-  EncoderDecoderConfig config;
+  TranslatorShape shape;
   const int before = thread_count();
 };
 

@@ -11,6 +11,7 @@
 
 #include "multihead/base/file.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/tokenizer_parts.h"
 #include "tests/folders/families/damaged_golden.h"
 #include "tests/folders/folder_case.h"
@@ -113,14 +114,14 @@ TEST(TokenizerFit, AnEncodersSpecialTokensMustBeThere) {
 
 TEST(TokenizerFit, SpecialTokensOfATranslatorHaveItsIds) {
   const Tokenizer tokenizer = test::small_tokenizer(53);
-  EncoderDecoderConfig swapped = test::folder_config(53);
+  TranslatorShape swapped = test::folder_shape(53);
   std::swap(swapped.eos_id, swapped.pad_id);
-  EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, EncoderDecoder(swapped).facts()),
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, EncoderDecoder(swapped.config()).facts()),
               testing::ElementsAre("its end token \"</s>\" has id 0, the model's has 2",
                                    "its pad token \"<pad>\" has id 2, the model's has 0"));
-  EXPECT_THAT(
-      tokenizer_mismatches(tokenizer, 53, EncoderDecoder(test::folder_config(53)).facts(), "[EOS]", "[PAD]"),
-      testing::ElementsAre("it has no end token \"[EOS]\"", "it has no pad token \"[PAD]\""));
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, EncoderDecoder(test::folder_shape(53).config()).facts(),
+                                   "[EOS]", "[PAD]"),
+              testing::ElementsAre("it has no end token \"[EOS]\"", "it has no pad token \"[PAD]\""));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "multihead/generate/translate.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/generate/naive_search.h"
 #include "tests/support/small_model.h"
 
@@ -22,7 +23,7 @@ using testing::HasSubstr;
 // A model whose translations end after a few tokens, some early and some late.
 class BeamSearchTest : public testing::Test {
  protected:
-  BeamSearchTest() : model(small_config()), sources(random_sources(5, {7, 2, 11, 1, 5, 3})) {
+  BeamSearchTest() : model(small_shape().config()), sources(random_sources(5, {7, 2, 11, 1, 5, 3})) {
     model.initialise(11);
     sharpen(model, 1.7f);
     add_to_logit(model, kEnd, 2.5f);
@@ -228,9 +229,9 @@ TEST_F(BeamSearchTest, AnyThreadCountGivesTheSameBits) {
 }
 
 TEST_F(BeamSearchTest, AWideBeamFindsTheBestOfAllSequences) {
-  EncoderDecoderConfig config = small_config();
-  config.vocabulary_size = 7;
-  EncoderDecoder tiny(config);
+  TranslatorShape shape = small_shape();
+  shape.vocabulary_size = 7;
+  EncoderDecoder tiny(shape.config());
   tiny.initialise(3);
   sharpen(tiny, 2);
   const std::vector<std::vector<int32_t>> source{{3, 6, 5, 4, kEnd}};
@@ -274,7 +275,7 @@ TEST_F(BeamSearchTest, AWideBeamFindsTheBestOfAllSequences) {
 }
 
 TEST_F(BeamSearchTest, TiesGoToTheEarlierHypothesisAndTheSmallerToken) {
-  EncoderDecoder even(small_config());  // all weights zero: every token is as probable as any other
+  EncoderDecoder even(small_shape().config());  // all weights zero: every token is as probable as any other
   const auto found =
       translate(even, sources, {.search = {.beam_size = 2, .n_best = 2, .min_length = 2, .max_length = 4}});
   // Two tokens must come; then the end is the first of all continuations of both hypotheses in turn.

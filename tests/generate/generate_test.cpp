@@ -271,7 +271,7 @@ TEST_F(GenerateTest, RefusesWhatCannotBe) {
   PromptCache cache;
   expect_refused({{1}, {2}}, {.cache = &cache}, "`cache` is for one prompt, got 2");
   expect_refused({{1}}, {.next_token = NextToken::kBeam, .cache = &cache}, "`cache` is for sampling");
-  EncoderDecoder translator(small_config());
+  EncoderDecoder translator(small_shape().config());
   EXPECT_THAT([&] { generate(translator, std::vector<std::vector<int32_t>>{{1}}); },
               ThrowsMessage<UsageError>(HasSubstr("translates")));
 }

@@ -37,7 +37,7 @@ class EditsOfSources : public testing::Test {
   }
   static constexpr int64_t kBatches[] = {1, 9, 100'000};
 
-  EncoderDecoder model{small_config()};
+  EncoderDecoder model{small_shape().config()};
   const std::vector<std::vector<int32_t>> sources = random_sources(5, {3, 11, 2, 7, 13, 5, 3});
 };
 

@@ -31,7 +31,7 @@ class LogitsOfATranslator : public testing::Test {
     model.initialise(7);
     sharpen(model, 1.7f);
   }
-  EncoderDecoder model{small_config()};
+  EncoderDecoder model{small_shape().config()};
   const std::vector<std::vector<int32_t>> sources = random_sources(3, {2, 13, 5, 3});
   const TranslateOptions options{.search = {.beam_size = 3, .n_best = 2, .max_length = 9}};
   SiteValues values;

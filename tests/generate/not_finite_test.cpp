@@ -31,7 +31,7 @@ void expect_not_finite(Call&& call) {
 }
 
 TEST(NotFinite, OfATranslator) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(19);
   const auto sources = random_sources(1, {5, 2, 7});
   std::vector<std::vector<int32_t>> targets = random_sources(2, {3, 6, 4});

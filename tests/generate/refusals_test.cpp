@@ -17,7 +17,7 @@ using testing::ThrowsMessage;
 
 class Refusals : public testing::Test {
  protected:
-  Refusals() : model(small_config()), source(random_sources(5, {3, 5})) { model.initialise(1); }
+  Refusals() : model(small_shape().config()), source(random_sources(5, {3, 5})) { model.initialise(1); }
 
   Tape tape;
   EncoderDecoder model;

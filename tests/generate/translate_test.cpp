@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class TranslateTest : public testing::Test {
  protected:
-  TranslateTest() : model(small_config()) {
+  TranslateTest() : model(small_shape().config()) {
     model.initialise(7);
     sharpen(model, 1.7f);
     add_to_logit(model, kEnd, 2);
@@ -72,7 +72,7 @@ TEST_F(TranslateTest, SharedOutToThreadsItIsTheSame) {
   const auto expected = translate(model, sources, options);
   for (const int threads : {2, 3, 7}) {
     set_thread_count(threads);
-    EncoderDecoder fresh(small_config());  // whose weights are not packed yet
+    EncoderDecoder fresh(small_shape().config());  // whose weights are not packed yet
     fresh.initialise(7);
     sharpen(fresh, 1.7f);
     add_to_logit(fresh, kEnd, 2);

@@ -32,7 +32,7 @@ SiteValues ruled(const std::vector<std::pair<std::string, WeightRule>>& rules) {
 }
 
 TEST(WeightRulesOfATranslator, AreThoseOfASearchWithoutCaches) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(11);
   sharpen(model, 1.7f);
   add_to_logit(model, kEnd, 2.5f);

@@ -7,6 +7,7 @@
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/train_tokenizer.h"
 
 namespace mh {
@@ -15,16 +16,16 @@ namespace mh {
 inline ModelFolder small_translator(const std::vector<std::string>& lines, int layers = 1) {
   ModelFolder folder;
   folder.tokenizer = train_bpe(lines, {.vocabulary_size = 90});
-  EncoderDecoderConfig config;
-  config.vocabulary_size = folder.tokenizer->size();
-  config.d_model = 6;
-  config.encoder_layers = config.decoder_layers = layers;
-  config.encoder_heads = config.decoder_heads = 3;
-  config.encoder_ff = config.decoder_ff = 7;
-  config.max_positions = 61;
-  config.eos_id = kEndId;
-  config.pad_id = config.decoder_start_id = kPadId;
-  folder.model = std::make_unique<EncoderDecoder>(config);
+  TranslatorShape shape;
+  shape.vocabulary_size = folder.tokenizer->size();
+  shape.d_model = 6;
+  shape.encoder_layers = shape.decoder_layers = layers;
+  shape.encoder_heads = shape.decoder_heads = 3;
+  shape.encoder_ff = shape.decoder_ff = 7;
+  shape.max_positions = 61;
+  shape.eos_id = kEndId;
+  shape.pad_id = shape.decoder_start_id = kPadId;
+  folder.model = std::make_unique<EncoderDecoder>(shape.config());
   folder.translator().initialise(3);
   return folder;
 }

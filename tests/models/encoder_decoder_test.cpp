@@ -14,6 +14,7 @@
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/models/vocabulary_head.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
@@ -33,17 +34,17 @@ struct Case {
 
 class TransformerProperties : public testing::TestWithParam<Case> {
  protected:
-  static EncoderDecoderConfig config() {
-    EncoderDecoderConfig config = small_config();
-    config.norm = GetParam().norm;
-    config.share_embeddings = GetParam().share;
-    config.activation = Activation::kGelu;
-    config.geometry = geometry_preset(GetParam().geometry, config.encoder_heads, config.d_model);
-    config.positions = GetParam().positions;
-    if (!config.share_embeddings) config.target_vocabulary_size = 31;
-    return config;
+  static TranslatorShape shape_of_case() {
+    TranslatorShape shape = small_shape();
+    shape.norm = GetParam().norm;
+    shape.share_embeddings = GetParam().share;
+    shape.activation = Activation::kGelu;
+    shape.geometry = geometry_preset(GetParam().geometry, shape.encoder_heads, shape.d_model);
+    shape.positions = GetParam().positions;
+    if (!shape.share_embeddings) shape.target_vocabulary_size = 31;
+    return shape;
   }
-  TransformerProperties() : model(config()) {
+  TransformerProperties() : model(shape_of_case().config()) {
     model.initialise(17);
     sharpen(model, 1.5f);
     add_to_logit(model, 5, 0.7f);
@@ -120,7 +121,8 @@ TEST_P(TransformerProperties, CachedDecodingEqualsDecodingWhole) {
   }
 
   // Normalised queries and keys have their scores multiplied by a number far above 1, and rounding with them.
-  const float tolerance = model.config().geometry.query_key_norm == QueryKeyNorm::kL2 ? 5e-5f : 1e-5f;
+  const float tolerance =
+      shape_of(model.config()).geometry.query_key_norm == QueryKeyNorm::kL2 ? 5e-5f : 1e-5f;
 
   // Sentences leave when their target ends, so rows move from step to step.
   Tape tape;
@@ -225,11 +227,11 @@ TEST_P(TransformerProperties, UnknownHeadsAreRefused) {
 }
 
 TEST(HeadsOfAModel, ErrorsListWhatExists) {
-  EncoderDecoderConfig config = small_config();
-  config.decoder_layers = 1;
-  config.decoder_heads = 1;
-  config.own_heads.push_back({.attention = "encoder.1.self_attention", .geometry = {.heads = 5}});
-  const EncoderDecoder model(config);
+  TranslatorShape shape = small_shape();
+  shape.decoder_layers = 1;
+  shape.decoder_heads = 1;
+  shape.own_heads.push_back({.attention = "encoder.1.self_attention", .geometry = {.heads = 5}});
+  const EncoderDecoder model(shape.config());
   for (const char* none : {"encoder.2.self_attention.0", "decoder.0.cross_attention.1", "*.cross.*", "*.7"}) {
     EXPECT_THAT(
         [&] { model.heads_named(HeadPattern(none)); },
@@ -238,7 +240,7 @@ TEST(HeadsOfAModel, ErrorsListWhatExists) {
             "'; it has encoder.0.self_attention with heads 0 to 1; encoder.1.self_attention with "
             "heads 0 to 4; decoder.0.self_attention with head 0; decoder.0.cross_attention with head 0"));
   }
-  const EncoderDecoder plain(small_config());
+  const EncoderDecoder plain(small_shape().config());
   EXPECT_THAT([&] { plain.heads_named(HeadPattern("*.9")); },
               testing::ThrowsMessage<UsageError>(testing::EndsWith(
                   "it has encoder.0.self_attention to encoder.1.self_attention with heads 0 to 1 each; "
@@ -323,7 +325,7 @@ INSTANTIATE_TEST_SUITE_P(Geometries, TransformerProperties, testing::ValuesIn(ev
 
 TEST(EncoderDecoder, InitialisesFromItsSeedAlone) {
   const auto weights = [](uint64_t seed) {
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     model.initialise(seed);
     std::vector<std::vector<float>> values;
     model.visit([&](const std::string&, Parameter& p) { values.push_back(test::copy_of(p.value.view())); });
@@ -334,13 +336,13 @@ TEST(EncoderDecoder, InitialisesFromItsSeedAlone) {
 }
 
 TEST(EncoderDecoder, RefusesWhatCannotBe) {
-  EncoderDecoderConfig config = small_config();
-  config.encoder_heads = 3;  // 20 is no multiple of 3
-  config.encoder_layers = 0;
-  EXPECT_THROW(EncoderDecoder{config}, UsageError);
-  config.encoder_layers = 1;
+  TranslatorShape shape = small_shape();
+  shape.encoder_heads = 3;  // 20 is no multiple of 3
+  shape.encoder_layers = 0;
+  EXPECT_THROW(EncoderDecoder{shape.config()}, UsageError);
+  shape.encoder_layers = 1;
   try {
-    EncoderDecoder model(config);
+    EncoderDecoder model(shape.config());
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("encoder_heads is 3"));
@@ -348,7 +350,7 @@ TEST(EncoderDecoder, RefusesWhatCannotBe) {
 }
 
 TEST(EncoderDecoder, RefusesTokensAndLengthsBeyondItsOwn) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(1);
   const Batch ordinary({{3, 4, 0}}), unknown({{3, 37, 0}}), negative({{3, -1, 0}});
   const Batch too_long({std::vector<int32_t>(42, 3)});

@@ -4,30 +4,32 @@
 #include <gtest/gtest.h>
 
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
 namespace {
 
 TEST(ModelLedger, HasTheModelsParameters) {
-  EncoderDecoderConfig config = small_config();
+  TranslatorShape shape = small_shape();
   const auto check = [&](const char* what) {
-    EXPECT_EQ(model_ledger(config, 5, 7).total().parameters, EncoderDecoder(config).parameter_count())
+    EXPECT_EQ(model_ledger(shape.config(), 5, 7).total().parameters,
+              EncoderDecoder(shape.config()).parameter_count())
         << what;
   };
   check("shared embeddings, post-norm");
   for (const auto& [name, positions] : kPositionNames) {
-    config.positions = positions;
+    shape.positions = positions;
     check(name);
   }
-  config.positions = Positions::kSinusoidal;
-  config.norm = NormPlacement::kPre;
+  shape.positions = Positions::kSinusoidal;
+  shape.norm = NormPlacement::kPre;
   check("pre-norm");
-  config.share_embeddings = false;
-  config.target_vocabulary_size = 43;
+  shape.share_embeddings = false;
+  shape.target_vocabulary_size = 43;
   check("separate vocabularies");
   for (const GeometryName& name : geometry_names()) {
-    config.geometry = geometry_preset(name.name, 2, config.d_model);
+    shape.geometry = geometry_preset(name.name, 2, shape.d_model);
     if (name.name == "grouped-query") continue;  // as many groups for 2 as for 5 heads there are not
     check(std::string(name.name).c_str());
   }
@@ -35,18 +37,18 @@ TEST(ModelLedger, HasTheModelsParameters) {
 
 // The paper's Table 3: 65 M and 213 M; with a joint vocabulary of 37,000 they compute to these.
 TEST(ModelLedger, BaseAndBig) {
-  EncoderDecoderConfig config = transformer_preset("base");
-  config.vocabulary_size = 37000;
-  EXPECT_EQ(model_ledger(config, 1, 1).total().parameters, 63'082'496);
-  const int64_t base = config.vocabulary_size;
-  config = transformer_preset("big");
-  config.vocabulary_size = static_cast<int32_t>(base);
-  EXPECT_EQ(model_ledger(config, 1, 1).total().parameters, 214'245'376);
+  TranslatorShape shape = transformer_preset("base");
+  shape.vocabulary_size = 37000;
+  EXPECT_EQ(model_ledger(shape.config(), 1, 1).total().parameters, 63'082'496);
+  const int64_t base = shape.vocabulary_size;
+  shape = transformer_preset("big");
+  shape.vocabulary_size = static_cast<int32_t>(base);
+  EXPECT_EQ(model_ledger(shape.config(), 1, 1).total().parameters, 214'245'376);
 }
 
 TEST(ModelLedger, IsTheSumOfItsParts) {
-  const EncoderDecoderConfig config = small_config();  // 2 and 3 layers, d 20, 2 and 5 heads, d_ff 31 and 29
-  const ModelLedger found = model_ledger(config, 5, 7);
+  const TranslatorShape shape = small_shape();  // 2 and 3 layers, d 20, 2 and 5 heads, d_ff 31 and 29
+  const ModelLedger found = model_ledger(shape.config(), 5, 7);
   const auto part = [&](const std::string& name) {
     for (const LedgerPart& p : found.parts) {
       if (p.name == name) return p;
@@ -68,11 +70,11 @@ TEST(ModelLedger, IsTheSumOfItsParts) {
 }
 
 TEST(ModelLedger, RefusesWhatCannotBe) {
-  EncoderDecoderConfig config = small_config();
-  EXPECT_THAT([&] { model_ledger(config, 1, 42); },
+  TranslatorShape shape = small_shape();
+  EXPECT_THAT([&] { model_ledger(shape.config(), 1, 42); },
               testing::ThrowsMessage<UsageError>("tokens is 42; this model reads sequences of 0 ... 41"));
-  config.encoder_heads = 3;
-  EXPECT_THAT([&] { model_ledger(config, 1, 1); },
+  shape.encoder_heads = 3;
+  EXPECT_THAT([&] { model_ledger(shape.config(), 1, 1); },
               testing::ThrowsMessage<UsageError>(
                   "this Transformer cannot be built: encoder_heads is 3; expected a divisor of d_model 20"));
 }

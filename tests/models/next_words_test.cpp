@@ -27,7 +27,7 @@ class NextWordsTest : public testing::Test {
     return model.states(own, source.view(), target.view());
   }
 
-  EncoderDecoder model{small_config()};
+  EncoderDecoder model{small_shape().config()};
   const Batch source{random_sources(3, {5, 2, 7})}, target{random_sources(4, {3, 4, 2})};
   const std::vector<int32_t> following{5, 0, 36, 7, 7, 11, 2, 19, 23};
   SiteValues wanted;

@@ -16,6 +16,7 @@
 #include "multihead/models/causal_model.h"
 #include "multihead/models/decoding.h"
 #include "multihead/models/encoder_model.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/initialise.h"
 #include "tests/support/small_model.h"
 
@@ -53,14 +54,14 @@ std::unique_ptr<Model> request_causal() {
 }
 
 std::unique_ptr<Model> request_translator() {
-  EncoderDecoderConfig config = small_config();
-  config.vocabulary_size = kRequestVocabulary;
-  config.d_model = kRequestWidth;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.encoder_heads = 3;
-  config.decoder_heads = 2;
-  config.encoder_ff = config.decoder_ff = 11;
-  return std::make_unique<EncoderDecoder>(config);
+  TranslatorShape shape = small_shape();
+  shape.vocabulary_size = kRequestVocabulary;
+  shape.d_model = kRequestWidth;
+  shape.encoder_layers = shape.decoder_layers = 1;
+  shape.encoder_heads = 3;
+  shape.decoder_heads = 2;
+  shape.encoder_ff = shape.decoder_ff = 11;
+  return std::make_unique<EncoderDecoder>(shape.config());
 }
 
 class SiteRequests : public testing::Test {

@@ -15,6 +15,7 @@
 #include "multihead/models/causal_model.h"
 #include "multihead/models/decoding.h"
 #include "multihead/models/encoder_model.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/stack_cache.h"
 #include "tests/support/small_model.h"
 
@@ -55,7 +56,7 @@ TEST(ModelSites, AreThoseOfItsStacks) {
                            "encoder.0.feed_forward.output", "encoder.0.output", "encoder.states"})
     expected.emplace_back(name);
   EXPECT_EQ(names_of(small_encoder()), expected);
-  const EncoderDecoder translator(small_config());
+  const EncoderDecoder translator(small_shape().config());
   const std::vector<std::string> all = names_of(translator);
   const size_t of_layers =
       2 * (5 + 9 + 3 * 2) + 3 * (6 + 2 * (9 + 3 * 5));  // two and three layers, 2 and 5 heads
@@ -65,7 +66,7 @@ TEST(ModelSites, AreThoseOfItsStacks) {
 }
 
 TEST(ModelSites, ThatItDoesNotHaveAreNamedWithThoseThatItHas) {
-  const EncoderDecoder translator(small_config());
+  const EncoderDecoder translator(small_shape().config());
   SiteValues values;
   values.keep("encoder.1.*.heads");
   values.watch("*.gates");
@@ -88,15 +89,15 @@ TEST(ModelSites, LogitsOfAnEncoderNeedAHead) {
               ThrowsMessage<UsageError>(HasSubstr("no head for masked words")));
 }
 
-EncoderDecoderConfig smooth_config() {
-  EncoderDecoderConfig config = small_config();
-  config.activation = Activation::kGelu;  // relu has no derivative where it bends
-  return config;
+TranslatorShape smooth_shape() {
+  TranslatorShape shape = small_shape();
+  shape.activation = Activation::kGelu;  // relu has no derivative where it bends
+  return shape;
 }
 
 class GatesOfATranslator : public testing::Test {
  protected:
-  GatesOfATranslator() : model(smooth_config()) {
+  GatesOfATranslator() : model(smooth_shape().config()) {
     model.initialise(3);
     sharpen(model, 2);
     for (const int32_t id : target.ids) out.push_back((id * 5 + 1) % 37);

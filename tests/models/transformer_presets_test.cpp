@@ -9,13 +9,13 @@
 #include <set>
 
 #include "multihead/base/error.h"
-#include "multihead/models/encoder_decoder_config.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
 
 /// Projections of attentions and feed-forward layers, with biases, and norms; no embeddings.
-double parameters_of_layers(const EncoderDecoderConfig& c) {
+double parameters_of_layers(const TranslatorShape& c) {
   HeadGeometry geometry = c.geometry;
   geometry.heads = c.encoder_heads;
   const HeadGeometry g = completed(geometry, c.d_model, "row");
@@ -29,9 +29,9 @@ double parameters_of_layers(const EncoderDecoderConfig& c) {
 TEST(TransformerPresets, CanAllBeBuilt) {
   std::set<std::string_view> names;
   for (const TransformerPreset& preset : transformer_presets()) {
-    EncoderDecoderConfig config = transformer_preset(preset.name);
-    config.vocabulary_size = 100;
-    EXPECT_THAT(problems_of(config), testing::IsEmpty()) << preset.name;
+    TranslatorShape shape = transformer_preset(preset.name);
+    shape.vocabulary_size = 100;
+    EXPECT_THAT(problems_of(shape), testing::IsEmpty()) << preset.name;
     EXPECT_TRUE(names.insert(preset.name).second) << preset.name;
     EXPECT_NO_THROW(transformer_preset(preset.family));
   }
@@ -42,8 +42,8 @@ TEST(TransformerPresets, CanAllBeBuilt) {
 TEST(TransformerPresets, RowsOfTable3DifferByItsParameters) {
   constexpr double kVocabulary = 37000;
   const auto millions = [](std::string_view name) {
-    const EncoderDecoderConfig config = transformer_preset(name);
-    return (parameters_of_layers(config) + kVocabulary * config.d_model) / 1e6;
+    const TranslatorShape shape = transformer_preset(name);
+    return (parameters_of_layers(shape) + kVocabulary * shape.d_model) / 1e6;
   };
   const double base = millions("base");
   const std::map<std::string_view, double> printed = {

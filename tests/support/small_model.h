@@ -6,25 +6,26 @@
 
 #include "multihead/base/random.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 
 inline constexpr int32_t kEnd = 0, kUnknown = 1, kPad = 2;
 
-inline EncoderDecoderConfig small_config() {
-  EncoderDecoderConfig config;
-  config.vocabulary_size = 37;
-  config.d_model = 20;
-  config.encoder_layers = 2;
-  config.decoder_layers = 3;
-  config.encoder_heads = 2;
-  config.decoder_heads = 5;
-  config.encoder_ff = 31;
-  config.decoder_ff = 29;
-  config.max_positions = 41;
-  config.pad_id = config.decoder_start_id = kPad;
-  config.eos_id = kEnd;
-  return config;
+inline TranslatorShape small_shape() {
+  TranslatorShape shape;
+  shape.vocabulary_size = 37;
+  shape.d_model = 20;
+  shape.encoder_layers = 2;
+  shape.decoder_layers = 3;
+  shape.encoder_heads = 2;
+  shape.decoder_heads = 5;
+  shape.encoder_ff = 31;
+  shape.decoder_ff = 29;
+  shape.max_positions = 41;
+  shape.pad_id = shape.decoder_start_id = kPad;
+  shape.eos_id = kEnd;
+  return shape;
 }
 
 /// Weights a few times larger than those of initialise(): distributions that are far from even.

@@ -15,6 +15,7 @@
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/io/lines.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/support/places.h"
 
@@ -143,16 +144,16 @@ TEST_F(EmbedText, OtherModelsGiveTheMeanOfTheirStates) {
   translator.longest = 5, translator.dimension = 6;
   const std::vector<std::string> text{"a cat", "a dog"};
   translator.folder.tokenizer = train_bpe(text, {.vocabulary_size = 17, .least_pair_count = 1});
-  EncoderDecoderConfig config;
-  config.vocabulary_size = translator.folder.tokenizer->size();
-  config.d_model = 6;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.encoder_heads = config.decoder_heads = 3;
-  config.encoder_ff = config.decoder_ff = 7;
-  config.max_positions = 5;
-  config.eos_id = kEndId;
-  config.pad_id = config.decoder_start_id = kPadId;
-  auto made = std::make_unique<EncoderDecoder>(config);
+  TranslatorShape shape;
+  shape.vocabulary_size = translator.folder.tokenizer->size();
+  shape.d_model = 6;
+  shape.encoder_layers = shape.decoder_layers = 1;
+  shape.encoder_heads = shape.decoder_heads = 3;
+  shape.encoder_ff = shape.decoder_ff = 7;
+  shape.max_positions = 5;
+  shape.eos_id = kEndId;
+  shape.pad_id = shape.decoder_start_id = kPadId;
+  auto made = std::make_unique<EncoderDecoder>(shape.config());
   made->initialise(3);
   translator.folder.model = std::move(made);
   const Tensor rows = embed_text(translator, {"a dog a dog a dog a dog", "a cat"});

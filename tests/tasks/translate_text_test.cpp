@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/base/error.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/tasks/model_text.h"
 #include "multihead/text/train_tokenizer.h"
 
@@ -24,18 +25,18 @@ class TranslateText : public testing::Test {
   TranslateText() { use(train_bpe(kLines, {.vocabulary_size = 50, .least_pair_count = 1})); }
 
   void use(Tokenizer tokenizer) {
-    EncoderDecoderConfig config;
-    config.vocabulary_size = tokenizer.size();
-    config.d_model = 12;
-    config.encoder_layers = config.decoder_layers = 1;
-    config.encoder_heads = 3;
-    config.decoder_heads = 2;
-    config.encoder_ff = config.decoder_ff = 13;
-    config.max_positions = kLongest;
-    config.eos_id = kEndId;
-    config.pad_id = config.decoder_start_id = kPadId;
+    TranslatorShape shape;
+    shape.vocabulary_size = tokenizer.size();
+    shape.d_model = 12;
+    shape.encoder_layers = shape.decoder_layers = 1;
+    shape.encoder_heads = 3;
+    shape.decoder_heads = 2;
+    shape.encoder_ff = shape.decoder_ff = 13;
+    shape.max_positions = kLongest;
+    shape.eos_id = kEndId;
+    shape.pad_id = shape.decoder_start_id = kPadId;
     folder.tokenizer = std::move(tokenizer);
-    folder.model = std::make_unique<EncoderDecoder>(config);
+    folder.model = std::make_unique<EncoderDecoder>(shape.config());
     folder.translator().initialise(7);
   }
   std::function<void(const std::string&)> remark() {

@@ -13,6 +13,7 @@
 #include "multihead/base/random.h"
 #include "multihead/folders/sentence_model.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/model_text.h"
 #include "multihead/text/tokenizer_parts.h"
@@ -99,16 +100,16 @@ TEST(SlowUnknownTokens, OfALineOfAMillionWords) {
 TEST(SlowUnknownTokens, OfALongLineThatIsTranslated) {
   ModelFolder folder;
   folder.tokenizer = words();
-  EncoderDecoderConfig config;
-  config.vocabulary_size = folder.tokenizer->size();
-  config.d_model = 6;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.encoder_heads = config.decoder_heads = 3;
-  config.encoder_ff = config.decoder_ff = 7;
-  config.max_positions = 13;
-  config.eos_id = 0;
-  config.pad_id = config.decoder_start_id = 2;
-  folder.model = std::make_unique<EncoderDecoder>(config);
+  TranslatorShape shape;
+  shape.vocabulary_size = folder.tokenizer->size();
+  shape.d_model = 6;
+  shape.encoder_layers = shape.decoder_layers = 1;
+  shape.encoder_heads = shape.decoder_heads = 3;
+  shape.encoder_ff = shape.decoder_ff = 7;
+  shape.max_positions = 13;
+  shape.eos_id = 0;
+  shape.pad_id = shape.decoder_start_id = 2;
+  folder.model = std::make_unique<EncoderDecoder>(shape.config());
   ModelText text(folder);
   EXPECT_EQ(text.sources_to_translate({long_line()}, {.name = "text"})[0].size(), 13u);
   EXPECT_THAT(text.unknown().examples, ElementsAre("aa", "last"));

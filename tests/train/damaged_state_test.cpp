@@ -24,7 +24,7 @@ class DamagedCheckpoint : public testing::Test {
  protected:
   // Some epochs, and sums since the last line of metrics.
   DamagedCheckpoint()
-      : model(small_config()),
+      : model(small_shape().config()),
         corpus(small_corpus()),
         store(folder.path()),
         training(model, corpus, options()) {
@@ -53,7 +53,7 @@ class DamagedCheckpoint : public testing::Test {
   Trainer& trainer() { return training.trainer; }
 
   std::string refusal() {
-    EncoderDecoder other(small_config());
+    EncoderDecoder other(small_shape().config());
     other.initialise(9);
     SmallTraining again(other, corpus, options());
     const std::vector<float> before = all_parameters(other);

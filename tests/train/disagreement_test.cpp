@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/train/small_run.h"
 
 namespace mh {
@@ -10,9 +11,9 @@ namespace {
 class DisagreementTraining : public testing::TestWithParam<Disagreement> {
  protected:
   static double alike_after(float weight) {
-    EncoderDecoderConfig config = small_config();
-    config.dropout = {};
-    EncoderDecoder model(config);
+    TranslatorShape shape = small_shape();
+    shape.dropout = {};
+    EncoderDecoder model(shape.config());
     model.initialise(3);
     SmallOptions options = small_options();
     options.translation.disagreement = GetParam();
@@ -39,7 +40,7 @@ TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
   const TrainingCorpus corpus = small_corpus();
   std::vector<UpdateReport> reports;
   for (const bool accumulate : {false, true}) {
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     model.initialise(3);
     SmallOptions options = small_options();
     options.translation.batches.max_tokens = accumulate ? 40 : 100000;

@@ -12,6 +12,7 @@
 
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/hard_concrete.h"
 #include "multihead/train/checkpoint_store.h"
 #include "tests/train/small_run.h"
@@ -46,9 +47,9 @@ TEST(HardConcrete, HasTheSlopesAndProbabilitiesOfItsFormulas) {
 
 struct GatedTraining {
   explicit GatedTraining(float price, uint64_t seed = 7, float dropout = 0.1f) {
-    EncoderDecoderConfig config = small_config();
-    config.dropout = {.residual = dropout, .weights = dropout, .activation = dropout};
-    model = std::make_unique<EncoderDecoder>(config);
+    TranslatorShape shape = small_shape();
+    shape.dropout = {.residual = dropout, .weights = dropout, .activation = dropout};
+    model = std::make_unique<EncoderDecoder>(shape.config());
     model->initialise(3);
     SmallOptions options = small_options();
     options.translation.head_gates = price;
@@ -159,7 +160,7 @@ TEST(HeadGates, DoNotDependOnHowSentencesLieInBatches) {
   std::vector<UpdateReport> reports;
   std::vector<std::vector<float>> learned;
   for (const bool accumulate : {false, true}) {
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     model.initialise(3);
     SmallOptions options = small_options();
     options.translation.batches.max_tokens = accumulate ? 40 : 100000;

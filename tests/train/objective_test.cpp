@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Trainer, KeepsAllGradientsInItsBuffer) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(3);
   const TrainingCorpus corpus = small_corpus();
   {
@@ -37,7 +37,7 @@ TEST(Trainer, KeepsAllGradientsInItsBuffer) {
 }
 
 TEST(TranslationObjective, RefusesACorpusThatTheModelCannotRead) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   const auto message = [&](const TrainingCorpus& corpus) -> std::string {
     try {
       const TranslationObjective objective(model, corpus, {});
@@ -55,14 +55,14 @@ TEST(TranslationObjective, RefusesACorpusThatTheModelCannotRead) {
   EXPECT_THAT(message(corpus), HasSubstr("target line 7: expected token ids from 0 to 22, got 23"));
   corpus.tokens.source[2].clear();
   EXPECT_THAT(message(corpus), HasSubstr("source line 5: no tokens"));
-  corpus.tokens.source[1].assign(static_cast<size_t>(small_config().max_positions) + 1, 4);
+  corpus.tokens.source[1].assign(static_cast<size_t>(small_shape().max_positions) + 1, 4);
   EXPECT_THAT(message(corpus), HasSubstr("ShapeError source line 3: expected at most"));
   corpus.lines.pop_back();
   EXPECT_THAT(message(corpus), HasSubstr("as many targets and line numbers as sources, got 37, 36 and 37"));
 }
 
 TEST(Trainer, RefusesWhatAUserCanGetWrong) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(3);
   const TrainingCorpus corpus = small_corpus();
   TranslationObjective objective(model, corpus, {});

@@ -27,7 +27,7 @@ Learned learned(int ranks, int updates, const SmallOptions& given, int pairs = 3
   ThreadGroup threads(ranks);
   std::vector<Learned> found(static_cast<size_t>(ranks));
   threads.run([&](ProcessGroup& group) {
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     if (group.rank() == 0) model.initialise(3);
     const TrainingCorpus corpus = small_corpus(pairs);
     SmallOptions options = given;
@@ -48,7 +48,7 @@ Learned learned(int ranks, int updates, const SmallOptions& given, int pairs = 3
 
 // The gradient of the first update: that of each sentence alone, added in float64.
 std::vector<double> reference_gradient(int pairs) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(3);
   const TrainingCorpus corpus = small_corpus(pairs);
   const SmallOptions options = small_options();
@@ -135,7 +135,7 @@ TEST(Ranks, EachKeepsItsShareOfTheMomentsAndRankZeroCollectsAll) {
   int64_t all = 0;
   std::vector<Tensor> whole(1);
   ThreadGroup(3).run([&](ProcessGroup& group) {
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     if (group.rank() == 0) model.initialise(3);
     const TrainingCorpus corpus = small_corpus();
     SmallOptions options = small_options();
@@ -170,7 +170,7 @@ TEST(Ranks, EachKeepsItsShareOfTheMomentsAndRankZeroCollectsAll) {
 TEST(Ranks, AParameterThatOneRankAloneReachedIsUpdatedOnAll) {
   // Three sentences on four ranks: the last rank has none, so it reaches nothing.
   const Learned one = learned(1, 1, small_options(), 3), four = learned(4, 1, small_options(), 3);
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(3);
   const std::vector<float> before = all_parameters(model);
   int changed_by_one = 0, changed_by_four = 0;
@@ -190,7 +190,7 @@ TEST(Ranks, ASlowNetworkChangesNoBitAndIsCountedAsWaiting) {
   size_t floats = 0;
   ThreadGroup(2).run([&](ProcessGroup& group) {
     DelayedGroup slow(group, {.of_call = std::chrono::milliseconds(3), .seconds_of_float = kSecondsOfFloat});
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     if (group.rank() == 0) model.initialise(3);
     const TrainingCorpus corpus = small_corpus();
     SmallOptions options = small_options();

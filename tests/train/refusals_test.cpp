@@ -16,7 +16,7 @@ TEST(Refusals, UpdatesCountFromOne) {
 
 TEST(Refusals, ThereMustBeSomethingToAverage) {
   const test::ScratchFolder folder;
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   EXPECT_THROW(CheckpointStore(folder.path()).average({}, named_parameters(model)), UsageError);
 }
 

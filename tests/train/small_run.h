@@ -6,24 +6,25 @@
 
 #include "multihead/base/random.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/train/trainer.h"
 #include "multihead/train/translation_objective.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
 
-inline EncoderDecoderConfig small_config() {
-  EncoderDecoderConfig config;
-  config.vocabulary_size = 23;
-  config.d_model = 12;
-  config.encoder_layers = 2;
-  config.decoder_layers = 1;
-  config.encoder_heads = config.decoder_heads = 3;
-  config.encoder_ff = config.decoder_ff = 20;
-  config.dropout = {.residual = 0.1f, .weights = 0.1f, .activation = 0.1f};
-  config.eos_id = 0;
-  config.pad_id = config.decoder_start_id = 2;
-  return config;
+inline TranslatorShape small_shape() {
+  TranslatorShape shape;
+  shape.vocabulary_size = 23;
+  shape.d_model = 12;
+  shape.encoder_layers = 2;
+  shape.decoder_layers = 1;
+  shape.encoder_heads = shape.decoder_heads = 3;
+  shape.encoder_ff = shape.decoder_ff = 20;
+  shape.dropout = {.residual = 0.1f, .weights = 0.1f, .activation = 0.1f};
+  shape.eos_id = 0;
+  shape.pad_id = shape.decoder_start_id = 2;
+  return shape;
 }
 
 /// The target is the source with every token raised by one.

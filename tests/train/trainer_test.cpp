@@ -50,7 +50,7 @@ TEST(TrainingCorpus, FingerprintSeesEveryChange) {
 }
 
 TEST(Trainer, Learns) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
   SmallTraining training(model, corpus);
@@ -79,7 +79,7 @@ TEST(Trainer, AccumulationIsOneLargeBatch) {
   std::vector<std::vector<float>> results;
   std::vector<double> norms;
   for (const bool accumulate : {false, true}) {
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     model.initialise(3);
     SmallOptions options = small_options();
     options.translation.batches.max_tokens = accumulate ? 40 : 100000;
@@ -105,7 +105,7 @@ TEST(Trainer, SameBitsForAnyThreadCount) {
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 3}) {
     set_thread_count(threads);
-    EncoderDecoder model(small_config());
+    EncoderDecoder model(small_shape().config());
     model.initialise(3);
     SmallTraining training(model, corpus);
     Trainer& trainer = training.trainer;
@@ -117,7 +117,7 @@ TEST(Trainer, SameBitsForAnyThreadCount) {
 }
 
 TEST(Trainer, ReportsWhatIsNotANumberAndLeavesTheModelAlone) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
   SmallTraining training(model, corpus);

@@ -82,7 +82,7 @@ TEST(ChosenCheckpoints, BestOnesByTheMetric) {
 // All that a run is made of.
 struct Fixture {
   explicit Fixture(const fs::path& folder)
-      : model(small_config()),
+      : model(small_shape().config()),
         corpus(small_corpus()),
         store(folder),
         training(model, corpus),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lab/studies/comparison.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh::table3 {
 namespace {
@@ -16,7 +17,7 @@ constexpr double kRounding = 1e-9;  // 25.7 - 25.8 is not -0.1
 }  // namespace
 
 std::vector<Row> rows(const ArmRunner& runner) {
-  EncoderDecoderConfig base = runner.settings().model;
+  TranslatorShape base = runner.settings().model;
   base.encoder_layers = base.decoder_layers = 3;
   base.encoder_heads = base.decoder_heads = 8;
   const int d = base.d_model, ff = base.encoder_ff, key = d / base.encoder_heads;
@@ -66,7 +67,7 @@ std::vector<Row> rows(const ArmRunner& runner) {
   add("(E) learned positions", {"learned positions", 4.92, 25.7},
       [](Arm& arm) { arm.model.positions = Positions::kLearned; });
   add(fmt::format("big: d={}, h=16, d_ff={}, dropout 0.3", d * 2, ff * 2), {"big", 4.33, 26.4}, [](Arm& arm) {
-    EncoderDecoderConfig& m = arm.model;
+    TranslatorShape& m = arm.model;
     m.d_model *= 2, m.encoder_heads *= 2, m.decoder_heads *= 2;
     m.encoder_ff = m.decoder_ff = m.encoder_ff * 2;
     m.dropout.residual = 0.3f;

@@ -20,6 +20,7 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/tensor_files.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh::two_matrices_or_one {
@@ -225,11 +226,11 @@ Claim loaded(ArmRunner& runner) {
 /// mistake 1: a doubled model is looked into; 2: head 1's columns are taken for head 0's; 3: W^Q transposed;
 /// 4: W^Q is left out.
 Claim stored_afresh(const AlgebraCase& a) {
-  EncoderDecoderConfig config = transformer_preset("tiny");
-  config.vocabulary_size = 11;
-  config.encoder_layers = config.decoder_layers = 1;
-  if (a.mistake == 1) config.geometry.scores = Scores::kDoubled;
-  EncoderDecoder model(config);
+  TranslatorShape shape = transformer_preset("tiny");
+  shape.vocabulary_size = 11;
+  shape.encoder_layers = shape.decoder_layers = 1;
+  if (a.mistake == 1) shape.geometry.scores = Scores::kDoubled;
+  EncoderDecoder model(shape.config());
   model.initialise(a.seed);
   const ScratchFolder scratch;
   const std::filesystem::path folder = std::filesystem::path(scratch.path) / "model";

@@ -28,7 +28,7 @@ void put(LayerWeights& layer, const char* name, int head, const Matrix& numbers)
 
 void truncate(EncoderDecoder& model, int heads, int64_t rank) {
   for (const auto& attention : model.attentions()) {
-    LayerWeights layer = weights_of(model.attention(attention.name), model.config().d_model);
+    LayerWeights layer = weights_of(model.attention(attention.name), model.config().encoder.d_model);
     for (int h = 0; h < heads; ++h) {
       const HeadMatrix queries = head_matrix(layer, HeadPart::kQueries, h);
       const Matrix& q = queries.weight;
@@ -59,7 +59,7 @@ namespace {
 std::map<std::string, std::vector<double>> spectra_of(const EncoderDecoder& model) {
   std::map<std::string, std::vector<double>> spectra;
   for (const auto& [name, heads] : model.attentions()) {
-    const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
+    const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
     std::vector<double>& mean = spectra[name];
     for (int h = 0; h < heads; ++h) {
       const Matrix q = head_matrix(layer, HeadPart::kQueries, h).weight,
@@ -111,7 +111,7 @@ Claim ranks(ArmRunner& runner) {
 /// The effective rank, exp of the entropy of the squared singular values, of every merged head of a model.
 std::vector<double> effective_ranks(EncoderDecoder& model, int heads) {
   std::vector<double> ranks;
-  const int d = model.config().d_model;
+  const int d = model.config().encoder.d_model;
   model.visit([&](const std::string& name, Parameter& p) {
     if (name.find(".w_qk") == std::string::npos) return;
     const Matrix all = in_double(p.value.view());

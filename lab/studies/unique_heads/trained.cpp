@@ -4,6 +4,7 @@
 #include "lab/studies/claim_words.h"
 #include "lab/studies/comparison.h"
 #include "lab/studies/unique_heads/claims.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh::unique_heads {
 namespace {
@@ -18,7 +19,7 @@ Arm tied_arm(const ArmRunner& runner) {
 /// Canonical, trained so that heads also read by position (docs/verbs/train.md, --embedding-init). Frozen: 003.4 says
 /// why.
 Arm small_embeddings(const ArmRunner& runner) {
-  const EncoderDecoderConfig& base = runner.settings().model;
+  const TranslatorShape& base = runner.settings().model;
   Arm arm = runner.base("small first embeddings, 1.5 times the width, 3 times the updates");
   arm.embedding_scale = 0.3;
   arm.model.d_model = base.d_model * 3 / 2;
@@ -52,7 +53,7 @@ Claim distances(ArmRunner& runner) {
 }
 
 Claim wide_is_better(ArmRunner& runner) {
-  const EncoderDecoderConfig& base = runner.settings().model;
+  const TranslatorShape& base = runner.settings().model;
   const auto bloem = [&](const char* name, const char* preset) {
     Arm arm = runner.base(name);
     arm.model.geometry = geometry_preset(preset, base.encoder_heads, base.d_model);
@@ -87,7 +88,7 @@ Claim wide_is_better(ArmRunner& runner) {
 }
 
 Claim tied_heads(ArmRunner& runner) {
-  const EncoderDecoderConfig& base = runner.settings().model;
+  const TranslatorShape& base = runner.settings().model;
   Arm canonical = canonical_arm(runner), one = with_heads(runner.base("1 head of d/h"), 1);
   one.model.geometry.d_key = one.model.geometry.d_value = base.d_model / base.encoder_heads;
   std::vector<TwoStarts> arms = {two_starts(tied_arm(runner)), two_starts(one)};

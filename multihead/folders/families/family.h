@@ -15,8 +15,8 @@
 
 #include "multihead/folders/pruned_heads.h"
 #include "multihead/folders/tensor_files.h"
-#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/model.h"
+#include "multihead/models/own_heads.h"
 
 namespace mh {
 

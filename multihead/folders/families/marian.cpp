@@ -34,13 +34,12 @@ constexpr ConfigNames kFieldNames = {.vocabulary = "vocab_size",
                                      .pad_id = "pad_token_id",
                                      .eos_id = "eos_token_id",
                                      .start_id = "decoder_start_token_id"};
-constexpr int64_t kLargestPositions = int64_t{1} << 26;  // numbers in the table of sinusoids
 constexpr std::string_view kMarian = "marian", kMultihead = "multihead";
 
 // The fields both model types have. Where a key may be missing, the start value is MarianConfig's default.
 // What must hold between them problems_of() knows.
 struct MarianFields {
-  EncoderDecoderConfig config;
+  TranslatorShape shape;
   std::vector<std::string> architectures = {"MarianMTModel"};
   std::string model_type = "marian";
   std::string dtype = "float32";
@@ -52,47 +51,47 @@ struct MarianFields {
   bool writing = false;
 
   MarianFields() {
-    config.activation = Activation::kGelu;
-    config.scale_embedding = false;
-    config.max_positions = 1024;
-    config.eos_id = 0;
+    shape.activation = Activation::kGelu;
+    shape.scale_embedding = false;
+    shape.max_positions = 1024;
+    shape.eos_id = 0;
   }
 
   template <class V>
   void visit(V& v) {
     v("model_type", model_type);
     v("architectures", architectures);
-    v("d_model", config.d_model, kWidths);
-    v("encoder_layers", config.encoder_layers, kLayerCounts);
-    v("decoder_layers", config.decoder_layers, kLayerCounts);
-    v("encoder_attention_heads", config.encoder_heads, kWidths);
-    v("decoder_attention_heads", config.decoder_heads, kWidths);
-    v("encoder_ffn_dim", config.encoder_ff, kInnerWidths);
-    v("decoder_ffn_dim", config.decoder_ff, kInnerWidths);
-    v("activation_function", config.activation, kHuggingFaceActivations);
-    v("max_position_embeddings", config.max_positions, {.low = 1, .high = 1 << 20});
-    v("scale_embedding", config.scale_embedding);
-    v("vocab_size", config.vocabulary_size, kVocabularies);
+    v("d_model", shape.d_model, kWidths);
+    v("encoder_layers", shape.encoder_layers, kLayerCounts);
+    v("decoder_layers", shape.decoder_layers, kLayerCounts);
+    v("encoder_attention_heads", shape.encoder_heads, kWidths);
+    v("decoder_attention_heads", shape.decoder_heads, kWidths);
+    v("encoder_ffn_dim", shape.encoder_ff, kInnerWidths);
+    v("decoder_ffn_dim", shape.decoder_ff, kInnerWidths);
+    v("activation_function", shape.activation, kHuggingFaceActivations);
+    v("max_position_embeddings", shape.max_positions, {.low = 1, .high = 1 << 20});
+    v("scale_embedding", shape.scale_embedding);
+    v("vocab_size", shape.vocabulary_size, kVocabularies);
     v("decoder_vocab_size", target_vocabulary, {.low = kVocabularies.low, .high = kVocabularies.high});
     v("share_encoder_decoder_embeddings", tying.source_and_target);
     v("tie_word_embeddings", tying.target_and_output);
-    v("pad_token_id", config.pad_id, {.low = 0, .high = kTokenIds.high, .required = true});
-    v("eos_token_id", config.eos_id, {.low = 0, .high = kTokenIds.high});
+    v("pad_token_id", shape.pad_id, {.low = 0, .high = kTokenIds.high, .required = true});
+    v("eos_token_id", shape.eos_id, {.low = 0, .high = kTokenIds.high});
     v("decoder_start_token_id", decoder_start, {.low = 0, .high = kTokenIds.high});
-    v("dropout", config.dropout.residual);
-    v("attention_dropout", config.dropout.weights);
-    v("activation_dropout", config.dropout.activation);
+    v("dropout", shape.dropout.residual);
+    v("attention_dropout", shape.dropout.weights);
+    v("activation_dropout", shape.dropout.activation);
     if (model_type == kMultihead) {
-      v("norm", config.norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
-      v("head_geometry", config.geometry);
-      if (!writing || !config.own_heads.empty()) v("own_heads", config.own_heads);
-      v("positions", config.positions, kPositionNames);
+      v("norm", shape.norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
+      v("head_geometry", shape.geometry);
+      if (!writing || !shape.own_heads.empty()) v("own_heads", shape.own_heads);
+      v("positions", shape.positions, kPositionNames);
     }
     v("multihead_files", files);
     if (writing) {
-      constant(v, "forced_eos_token_id", config.eos_id);
-      constant(v, "static_position_embeddings", config.positions == Positions::kSinusoidal);
-      constant(v, "normalize_before", config.norm == NormPlacement::kPre);
+      constant(v, "forced_eos_token_id", shape.eos_id);
+      constant(v, "static_position_embeddings", shape.positions == Positions::kSinusoidal);
+      constant(v, "normalize_before", shape.norm == NormPlacement::kPre);
       constant(v, "normalize_embedding", false);
       constant(v, "encoder_layerdrop", 0.0);
       constant(v, "decoder_layerdrop", 0.0);
@@ -110,47 +109,39 @@ struct MarianFields {
   }
 };
 
-struct MarianModel {
-  EncoderDecoderConfig config;
-  MarianFields fields;
-};
-
-MarianModel read_fields(std::string_view json, std::string_view name, std::string_view model_type) {
+MarianFields read_fields(std::string_view json, std::string_view name, std::string_view model_type) {
   MarianFields fields;
   fields.model_type = model_type;  // decides which fields there are
   from_json(fields, json, name, UnknownKeys::kIgnore);
 
-  EncoderDecoderConfig config = fields.config;
+  TranslatorShape& shape = fields.shape;
   const Tying tying = fields.tying;
-  config.share_embeddings = tying.all();
-  config.decoder_start_id = fields.decoder_start.value_or(fields.config.pad_id);
-  const int32_t target = fields.target_vocabulary.value_or(fields.config.vocabulary_size);
-  config.target_vocabulary_size = target == fields.config.vocabulary_size ? 0 : target;
+  shape.share_embeddings = tying.all();
+  shape.decoder_start_id = fields.decoder_start.value_or(shape.pad_id);
+  const int32_t target = fields.target_vocabulary.value_or(shape.vocabulary_size);
+  shape.target_vocabulary_size = target == shape.vocabulary_size ? 0 : target;
 
-  std::vector<std::string> wrong = problems_of(config, kFieldNames);
-  if (tying.source_and_target && !tying.all() && config.target_vocabulary_size != 0)
+  std::vector<std::string> wrong = problems_of(shape, kFieldNames);
+  if (tying.source_and_target && !tying.all() && shape.target_vocabulary_size != 0)
     wrong.push_back(fmt::format("decoder_vocab_size is {}; one embedding for both sides needs vocab_size, {}",
-                                target, config.vocabulary_size));
-  if (wrong.empty() && int64_t{config.max_positions} * config.d_model > kLargestPositions) {
-    wrong.push_back(fmt::format("max_position_embeddings is {}; expected at most {} with d_model {}",
-                                config.max_positions, kLargestPositions / config.d_model, config.d_model));
-  }
+                                target, shape.vocabulary_size));
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
-  return {std::move(config), std::move(fields)};
+  return fields;
 }
 
 FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, std::string_view model_type) {
-  const auto [config, fields] = read_fields(json, name, model_type);
+  const MarianFields fields = read_fields(json, name, model_type);
+  const EncoderDecoderConfig config = fields.shape.config();
   const Tying tying = fields.tying;
   FolderPlan plan{
       .model_type = std::string(model_type),
       .least_parameters = least_parameters(config),
-      .make = [config = config](const TensorFiles&) { return std::make_unique<EncoderDecoder>(config); },
+      .make = [config](const TensorFiles&) { return std::make_unique<EncoderDecoder>(config); },
       .place = [type = std::string(model_type),
                 tying](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); }};
   if (model_type == kMarian) {
-    plan.no_weight = [config = config, tying](const std::string& tensor, const TensorFiles& files,
-                                              const Model& model, Differences& differences) {
+    plan.no_weight = [config, tying](const std::string& tensor, const TensorFiles& files, const Model& model,
+                                     Differences& differences) {
       return is_no_parameter(tensor, files, model, tying, config, differences);
     };
   }
@@ -219,29 +210,30 @@ const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", 
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.
-  HeadGeometry geometry = config.geometry;
+  const TranslatorShape shape = shape_of(config);
+  HeadGeometry geometry = shape.geometry;
   geometry.heads = HeadGeometry().heads;
   geometry.initialisation = HeadGeometry().initialisation;
-  const bool canonical = geometry == HeadGeometry() && config.own_heads.empty();
+  const bool canonical = geometry == HeadGeometry() && shape.own_heads.empty();
   const bool marian =
-      config.norm == NormPlacement::kPost && config.positions == Positions::kSinusoidal && canonical;
+      shape.norm == NormPlacement::kPost && shape.positions == Positions::kSinusoidal && canonical;
   return marian ? kMarian : kMultihead;
 }
 
 EncoderDecoderConfig read_encoder_decoder_config(std::string_view json, std::string_view name) {
-  return read_fields(json, name, kMultihead).config;
+  return read_fields(json, name, kMultihead).shape.config();
 }
 
-std::string write_encoder_decoder_config(const EncoderDecoderConfig& config, std::string_view model_type,
+std::string write_encoder_decoder_config(const TranslatorShape& shape, std::string_view model_type,
                                          const Tying& tying, const std::vector<std::string>& files) {
   MarianFields fields;
   fields.writing = true;
   fields.model_type = model_type;
   fields.architectures = {model_type == kMarian ? "MarianMTModel" : "MultiheadTransformer"};
-  fields.config = config;
+  fields.shape = shape;
   fields.tying = tying;
-  fields.target_vocabulary = config.target_vocabulary();
-  fields.decoder_start = config.decoder_start_id;
+  fields.target_vocabulary = shape.target_vocabulary();
+  fields.decoder_start = shape.decoder_start_id;
   fields.files = files;
   return to_json(fields);
 }

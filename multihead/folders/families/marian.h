@@ -10,6 +10,7 @@
 
 #include "multihead/folders/families/family.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 
@@ -25,7 +26,7 @@ struct Tying {
 };
 
 /// Returns the text of config.json. files: the files that must stand beside it.
-std::string write_encoder_decoder_config(const EncoderDecoderConfig& config, std::string_view model_type,
+std::string write_encoder_decoder_config(const TranslatorShape& shape, std::string_view model_type,
                                          const Tying& tying, const std::vector<std::string>& files);
 /// Reads such a text of our own format, model_type "multihead". Throws FormatError, which begins with `name`.
 EncoderDecoderConfig read_encoder_decoder_config(std::string_view json, std::string_view name);

@@ -90,11 +90,11 @@ bool is_no_parameter(const std::string& tensor, const TensorFiles& files, const 
                      const Tying& tying, const EncoderDecoderConfig& config, Differences& differences) {
   constexpr float kHalfPrecision = 0.01f;
   if (tensor.ends_with(".embed_positions.weight")) {
-    Tensor positions(config.max_positions, config.d_model);
+    Tensor positions(config.max_positions, config.encoder.d_model);
     sinusoids(positions.view());
     if (!holds(files, tensor, positions.view(), kHalfPrecision)) {
       differences.other(fmt::format("{} holds something else than the [{},{}] sinusoids of Marian", tensor,
-                                    config.max_positions, config.d_model));
+                                    config.max_positions, config.encoder.d_model));
     }
     return true;
   }

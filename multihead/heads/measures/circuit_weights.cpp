@@ -55,8 +55,8 @@ CircuitModel::CircuitModel(const Model& model) : model_(model) {
   if (const auto* translator = dynamic_cast<const EncoderDecoder*>(&model)) {
     translates_ = true;
     one_table_ = translator->config().share_embeddings;
-    add(encoder_stack(translator->config()));
-    add(decoder_stack(translator->config()));
+    add(translator->config().encoder);
+    add(translator->config().decoder);
   } else {
     const auto* causal = dynamic_cast<const CausalModel*>(&model);
     const auto* encoder = dynamic_cast<const EncoderModel*>(&model);

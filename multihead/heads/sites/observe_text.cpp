@@ -99,9 +99,9 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     observe(*folder.model, options, seen);
     return seen;
   }
-  const EncoderDecoderConfig& config = folder.translator().config();
+  const ModelFacts facts = folder.model->facts();
   InspectedTexts read = reader.translated({source}, folder.source_tokens(), {}, {.one = "text"});
-  read.ids[0].push_back(config.eos_id);
+  read.ids[0].push_back(facts.eos_id);
   seen.targets = target.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
   std::vector<int32_t> ids;
   std::vector<std::pair<int32_t, int32_t>> offsets;
@@ -117,11 +117,11 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
   }
   seen.source = tokens_of(folder.source_tokens(), std::move(read.ids[0]), std::move(read.offsets[0]));
   const ObservedTokens words = tokens_of(folder.target_tokens(), ids, offsets);
-  seen.target = {.ids = behind(config.decoder_start_id, words.ids),
+  seen.target = {.ids = behind(facts.start_id, words.ids),
                  .tokens = behind(std::string("<start>"), words.tokens),
                  .labels = behind(std::string("<start>"), words.labels),
                  .offsets = behind({0, 0}, words.offsets)};
-  ids.push_back(config.eos_id);
+  ids.push_back(facts.eos_id);
   seen.predicted = tokens_of(folder.target_tokens(), std::move(ids), std::move(offsets));
   observe(*folder.model, options, seen);
   return seen;

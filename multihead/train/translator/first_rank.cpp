@@ -67,11 +67,11 @@ EncoderDecoderConfig config_of_first_rank(ProcessGroup& group,
   if (group.size() == 1) return *config;
   const bool first = group.rank() == 0;
   const std::string json = of_first_rank(
-      group, first ? write_encoder_decoder_config(*config, "multihead",
-                                                  {.source_and_target = config->share_embeddings,
-                                                   .target_and_output = config->share_embeddings},
-                                                  {})
-                   : std::string());
+      group, first
+                 ? write_encoder_decoder_config(
+                       shape_of(*config), "multihead",
+                       {.source_and_target = config->share_embeddings, .target_and_output = config->tied}, {})
+                 : std::string());
   return first ? *config : read_encoder_decoder_config(json, "the configuration of rank 0");
 }
 

@@ -17,6 +17,7 @@
 #include "multihead/io/config.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/train/training_run.h"
 #include "multihead/train/translation_objective.h"
 #include "multihead/train/translator/first_rank.h"
@@ -81,10 +82,10 @@ class Training {
       store->set_tokenizers(&tokenizers_->source,
                             tokenizers_->own_target ? &*tokenizers_->own_target : nullptr);
       if (saved) refuse_changes(settings_, saved->state, other_texts(saved->state));
-      config = saved ? same_config(saved->folder) : new_config();
+      config = saved ? saved->folder.translator().config() : new_config();
     }
     config = config_of_first_rank(group_, config);
-    config->dropout = model_config(settings_, 1, 0).dropout;
+    config->encoder.dropout = config->decoder.dropout = model_shape(settings_, 1, 0).dropout;
 
     const bool goes_on = saved.has_value();
     EncoderDecoder model(*config);
@@ -244,27 +245,19 @@ class Training {
     const Tokenizer& source = tokenizers_->source;
     const std::string name = settings_.tokenizer.empty() ? "the tokenizer" : settings_.tokenizer;
     const SpecialIds special = special_ids(source, name);
-    EncoderDecoderConfig config =
-        model_config(settings_, source.size(), tokenizers_->own_target ? tokenizers_->own_target->size() : 0);
-    config.eos_id = special.end;
-    config.pad_id = config.decoder_start_id = special.pad;
-    if (!begin_with_) {
-      refuse_too_large(config);
+    if (begin_with_) {
+      EncoderDecoderConfig config = begin_with_->translator().config();
+      refuse_other_shape(given_, shape_of(config));
+      if (!settings_.tokenizer.empty()) refuse_other_tokens(source, config, settings_);
+      config.max_positions = std::max(config.max_positions, settings_.max_length);
       return config;
     }
-    refuse_other_shape(given_, begin_with_->translator().config());
-    if (!settings_.tokenizer.empty())
-      refuse_other_tokens(source, begin_with_->translator().config(), settings_);
-    const DropoutRates dropout = config.dropout;
-    config = begin_with_->translator().config();
-    config.dropout = dropout;
-    config.max_positions = std::max(config.max_positions, settings_.max_length);
-    return config;
-  }
-
-  EncoderDecoderConfig same_config(const ModelFolder& saved) const {
-    EncoderDecoderConfig config = saved.translator().config();
-    config.dropout = model_config(settings_, 1, 0).dropout;
+    TranslatorShape shape =
+        model_shape(settings_, source.size(), tokenizers_->own_target ? tokenizers_->own_target->size() : 0);
+    shape.eos_id = special.end;
+    shape.pad_id = shape.decoder_start_id = special.pad;
+    EncoderDecoderConfig config = shape.config();
+    refuse_too_large(config);
     return config;
   }
 

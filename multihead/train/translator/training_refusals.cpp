@@ -14,6 +14,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/tokenizer_fit.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/train/translator/training_settings.h"
 #include "multihead/train/translator/translator_heads.h"
@@ -99,25 +100,25 @@ void refuse_changes(const TranslatorSettings& settings, const TrainingState& sav
                   settings.model, saved.update, joined(clauses)));
 }
 
-void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config) {
+void refuse_other_shape(const TranslatorSettings& given, const TranslatorShape& shape) {
   std::vector<std::string> clauses;
   const auto compare = [&](const char* field, const std::optional<int32_t>& wanted, int32_t found) {
     if (wanted && *wanted != found)
       clauses.push_back(fmt::format("`{}` {} but it has {}", field, *wanted, found));
   };
-  compare("d_model", given.d_model, config.d_model);
-  compare("d_ff", given.d_ff, config.encoder_ff);
-  compare("encoder_layers", given.encoder_layers, config.encoder_layers);
-  compare("decoder_layers", given.decoder_layers, config.decoder_layers);
-  compare("heads", given.heads, config.encoder_heads);
+  compare("d_model", given.d_model, shape.d_model);
+  compare("d_ff", given.d_ff, shape.encoder_ff);
+  compare("encoder_layers", given.encoder_layers, shape.encoder_layers);
+  compare("decoder_layers", given.decoder_layers, shape.decoder_layers);
+  compare("heads", given.heads, shape.encoder_heads);
   // These have a default, so that only what differs from it was surely asked for.
   const TranslatorSettings usual;
-  if (given.norm != usual.norm && given.norm != config.norm)
+  if (given.norm != usual.norm && given.norm != shape.norm)
     clauses.emplace_back("`norm` pre but it has post");
-  if (given.activation != usual.activation && given.activation != config.activation) {
+  if (given.activation != usual.activation && given.activation != shape.activation) {
     clauses.emplace_back("`activation` is another");
   }
-  for (std::string& clause : other_heads(given, config)) clauses.push_back(std::move(clause));
+  for (std::string& clause : other_heads(given, shape)) clauses.push_back(std::move(clause));
   if (clauses.empty()) return;
   throw UsageError(
       fmt::format("`init_from` {} has another shape: {}", given.init_from, fmt::join(clauses, "; ")));
@@ -126,7 +127,7 @@ void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderCon
 void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,
                          const TranslatorSettings& settings) {
   const auto clauses = tokenizer_mismatches(
-      tokenizer, config.vocabulary_size,
+      tokenizer, static_cast<int32_t>(config.embedding.vocabulary),
       {.vocabulary = config.target_vocabulary(), .pad_id = config.pad_id, .eos_id = config.eos_id});
   if (clauses.empty()) return;
   throw UsageError(

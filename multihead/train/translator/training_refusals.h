@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "multihead/models/encoder_decoder_config.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/training_state.h"
 #include "multihead/train/translator/translator_settings.h"
@@ -22,9 +23,9 @@ void refuse_foreign_folder(const std::filesystem::path& folder);
 void refuse_changes(const TranslatorSettings& settings, const TrainingState& saved,
                     std::vector<std::string> clauses);
 
-/// Refuses settings of the shape that differ from `config`, the model of init_from. `given` are the
+/// Refuses settings of the shape that differ from `shape`, that of the model of init_from. `given` are the
 /// settings that the user gave, without those of a preset.
-void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config);
+void refuse_other_shape(const TranslatorSettings& given, const TranslatorShape& shape);
 
 /// Refuses a tokenizer that does not fit the model of init_from: its ids would lie beyond the embeddings,
 /// or mean other words.

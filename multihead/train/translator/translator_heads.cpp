@@ -5,6 +5,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/named_geometry.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
@@ -21,7 +22,7 @@ HeadColumns segments(const TranslatorSettings& s, int heads, int d_model) {
 
 }  // namespace
 
-HeadGeometry head_geometry(const TranslatorSettings& s, const EncoderDecoderConfig& preset) {
+HeadGeometry head_geometry(const TranslatorSettings& s, const TranslatorShape& preset) {
   const int heads = s.heads.value_or(preset.encoder_heads), d_model = s.d_model.value_or(preset.d_model);
   HeadGeometry g = s.geometry.empty() ? preset.geometry : named_geometry(s.geometry, heads, d_model);
   g.heads = heads;
@@ -31,7 +32,7 @@ HeadGeometry head_geometry(const TranslatorSettings& s, const EncoderDecoderConf
 }
 
 void check_heads(const TranslatorSettings& settings) {
-  const EncoderDecoderConfig preset = transformer_preset(settings.preset);
+  const TranslatorShape preset = transformer_preset(settings.preset);
   const HeadGeometry geometry = head_geometry(settings, preset);
   if (geometry.d_key == 0 && geometry.weights == HeadWeights::kSoftmax &&
       *settings.d_model % *settings.heads != 0) {
@@ -46,29 +47,29 @@ void check_heads(const TranslatorSettings& settings) {
   if (!wrong.empty()) throw UsageError(fmt::format("the heads cannot be built: {}", fmt::join(wrong, "; ")));
 }
 
-std::vector<std::string> other_heads(const TranslatorSettings& settings, const EncoderDecoderConfig& config) {
+std::vector<std::string> other_heads(const TranslatorSettings& settings, const TranslatorShape& shape) {
   std::vector<std::string> clauses;
-  HeadGeometry found = config.geometry;
-  found.heads = config.encoder_heads;
+  HeadGeometry found = shape.geometry;
+  found.heads = shape.encoder_heads;
   TranslatorSettings there = settings;
-  there.heads = config.encoder_heads;
-  there.d_model = config.d_model;
-  HeadGeometry wanted = head_geometry(there, config);
+  there.heads = shape.encoder_heads;
+  there.d_model = shape.d_model;
+  HeadGeometry wanted = head_geometry(there, shape);
   wanted.initialisation = found.initialisation;  // how they started is no part of a trained model
   if (wanted != found &&
-      (!problems_of(wanted, config.d_model).empty() ||
-       completed(wanted, config.d_model, "heads") != completed(found, config.d_model, "heads"))) {
+      (!problems_of(wanted, shape.d_model).empty() ||
+       completed(wanted, shape.d_model, "heads") != completed(found, shape.d_model, "heads"))) {
     clauses.emplace_back("`geometry` and the flags of heads describe other heads than it has");
   }
-  if (settings.positions && *settings.positions != config.positions) {
+  if (settings.positions && *settings.positions != shape.positions) {
     clauses.push_back(fmt::format("`positions` {} but it has {}",
                                   name_of(*settings.positions, kPositionNames),
-                                  name_of(config.positions, kPositionNames)));
+                                  name_of(shape.positions, kPositionNames)));
   }
   // With learned positions a longer sentence has no vector.
-  if (config.positions == Positions::kLearned && settings.max_length > config.max_positions) {
-    clauses.push_back(fmt::format("`max_length` {} but it learned {} positions", settings.max_length,
-                                  config.max_positions));
+  if (shape.positions == Positions::kLearned && settings.max_length > shape.max_positions) {
+    clauses.push_back(
+        fmt::format("`max_length` {} but it learned {} positions", settings.max_length, shape.max_positions));
   }
   return clauses;
 }

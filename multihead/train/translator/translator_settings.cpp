@@ -12,6 +12,7 @@
 #include "multihead/io/check_option.h"
 #include "multihead/io/setting_visitor.h"
 #include "multihead/models/transformer_presets.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/train/translator/translator_heads.h"
 
 namespace mh {
@@ -91,7 +92,7 @@ std::string why_nothing_goes_on(const TranslatorSettings& settings) {
 }  // namespace
 
 TranslatorSettings resolved(TranslatorSettings settings) {
-  const EncoderDecoderConfig preset = transformer_preset(settings.preset);
+  const TranslatorShape preset = transformer_preset(settings.preset);
   const TransformerPreset about = about_transformer_preset(settings.preset);
   const auto* habits =
       std::find_if(kHabits.begin(), kHabits.end(), [&](const Habits& h) { return h.preset == about.family; });
@@ -152,26 +153,26 @@ void check_settings(const TranslatorSettings& settings) {
   }
 }
 
-EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
-                                  int32_t target_vocabulary_size) {
-  EncoderDecoderConfig config = transformer_preset(settings.preset);
-  config.vocabulary_size = vocabulary_size;
-  config.target_vocabulary_size = target_vocabulary_size;
-  config.share_embeddings = target_vocabulary_size == 0;
-  config.d_model = *settings.d_model;
-  config.encoder_ff = config.decoder_ff = *settings.d_ff;
-  config.encoder_layers = *settings.encoder_layers;
-  config.decoder_layers = *settings.decoder_layers;
-  config.encoder_heads = config.decoder_heads = *settings.heads;
-  config.geometry = head_geometry(settings, config);
-  config.positions = *settings.positions;
-  config.norm = settings.norm;
-  config.activation = settings.activation;
-  config.dropout.residual = *settings.dropout;
-  config.dropout.weights = settings.attention_dropout;
-  config.dropout.activation = settings.activation_dropout;
-  config.max_positions = std::max(config.max_positions, settings.max_length);
-  return config;
+TranslatorShape model_shape(const TranslatorSettings& settings, int32_t vocabulary_size,
+                            int32_t target_vocabulary_size) {
+  TranslatorShape shape = transformer_preset(settings.preset);
+  shape.vocabulary_size = vocabulary_size;
+  shape.target_vocabulary_size = target_vocabulary_size;
+  shape.share_embeddings = target_vocabulary_size == 0;
+  shape.d_model = *settings.d_model;
+  shape.encoder_ff = shape.decoder_ff = *settings.d_ff;
+  shape.encoder_layers = *settings.encoder_layers;
+  shape.decoder_layers = *settings.decoder_layers;
+  shape.encoder_heads = shape.decoder_heads = *settings.heads;
+  shape.geometry = head_geometry(settings, shape);
+  shape.positions = *settings.positions;
+  shape.norm = settings.norm;
+  shape.activation = settings.activation;
+  shape.dropout.residual = *settings.dropout;
+  shape.dropout.weights = settings.attention_dropout;
+  shape.dropout.activation = settings.activation_dropout;
+  shape.max_positions = std::max(shape.max_positions, settings.max_length);
+  return shape;
 }
 
 std::vector<Setting> fixed_settings(const TranslatorSettings& settings) {

@@ -9,9 +9,9 @@
 
 #include "multihead/batch/plan_batches.h"
 #include "multihead/io/lines.h"
-#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/named_geometry.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/disagreement.h"
 #include "multihead/text/train_tokenizer.h"
 #include "multihead/train/run_options.h"
@@ -282,8 +282,8 @@ TranslatorSettings resolved(TranslatorSettings settings);
 void check_settings(const TranslatorSettings& settings);
 
 /// The model's shape. REQUIRES: settings are resolved.
-EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
-                                  int32_t target_vocabulary_size);
+TranslatorShape model_shape(const TranslatorSettings& settings, int32_t vocabulary_size,
+                            int32_t target_vocabulary_size);
 
 /// Returns the settings that must stay the same when a run resumes, as text, because they decide what is
 /// learned. These may change: paths (the contents are compared instead), the length of the run (unless the

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/folders/sentence_model.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/heads/measures/circuit_families.h"
 
@@ -38,14 +39,14 @@ inline Tokenizer attribution_tokenizer() {
 
 inline ModelFolder attribution_translator(NormPlacement placement = NormPlacement::kPost) {
   Tokenizer tokenizer = attribution_tokenizer();
-  EncoderDecoderConfig config = small_config();
-  config.vocabulary_size = tokenizer.size();
-  config.d_model = 13;
-  config.encoder_heads = 2;
-  config.decoder_heads = 3;
-  config.geometry = {.d_key = 5, .d_value = 7};
-  config.norm = placement;
-  return attribution_folder(std::make_unique<EncoderDecoder>(config), std::move(tokenizer));
+  TranslatorShape shape = small_shape();
+  shape.vocabulary_size = tokenizer.size();
+  shape.d_model = 13;
+  shape.encoder_heads = 2;
+  shape.decoder_heads = 3;
+  shape.geometry = {.d_key = 5, .d_value = 7};
+  shape.norm = placement;
+  return attribution_folder(std::make_unique<EncoderDecoder>(shape.config()), std::move(tokenizer));
 }
 
 inline ModelFolder attribution_encoder(bool words = true) {

@@ -11,6 +11,7 @@
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_ledger.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "tests/support/scratch_folder.h"
@@ -319,14 +320,14 @@ TEST(ConvertHeads, OfEqualHeadsOneIsEnough) {
 
 class ConvertModel : public testing::Test {
  protected:
-  static EncoderDecoderConfig config_of(const HeadGeometry& geometry) {
-    EncoderDecoderConfig config = small_config();
-    config.encoder_heads = config.decoder_heads = 4;
-    config.d_model = 20;
-    config.geometry = geometry;
-    return config;
+  static TranslatorShape config_of(const HeadGeometry& geometry) {
+    TranslatorShape shape = small_shape();
+    shape.encoder_heads = shape.decoder_heads = 4;
+    shape.d_model = 20;
+    shape.geometry = geometry;
+    return shape;
   }
-  explicit ConvertModel(const HeadGeometry& geometry = {}) : model(config_of(geometry)) {
+  explicit ConvertModel(const HeadGeometry& geometry = {}) : model(config_of(geometry).config()) {
     model.initialise(11);
     sharpen(model, 1.5f);
   }
@@ -350,21 +351,21 @@ class ConvertModel : public testing::Test {
 
 TEST_F(ConvertModel, MergedAndBackIsTheSameDescription) {
   auto merged = converted(model, [](const LayerWeights& w) { return to_merged(w); });
-  EXPECT_EQ(merged->config().geometry.scores, Scores::kMerged);
+  EXPECT_EQ(shape_of(merged->config()).geometry.scores, Scores::kMerged);
   const Difference there = compare(*merged);
   EXPECT_LT(there.largest, 1e-4 * there.magnitude);
   EXPECT_GT(there.magnitude, 0.1);
   auto back = converted(*merged, [](const LayerWeights& w) { return to_canonical(w); });
-  EXPECT_EQ(back->config().geometry, HeadGeometry());
+  EXPECT_EQ(shape_of(back->config()).geometry, HeadGeometry());
   EXPECT_LT(compare(*back).largest, 1e-4 * there.magnitude);
 }
 
 TEST_F(ConvertModel, HeadsAreRemovedFromOneSide) {
   const std::vector<std::string> removed = {"encoder.0.self_attention.3", "encoder.1.self_attention.0"};
   auto made = translator(without_heads(model, removed));
-  EXPECT_EQ(made->config().encoder_heads, 3);
-  EXPECT_EQ(made->config().decoder_heads, 4);
-  EXPECT_EQ(made->config().geometry.d_key, 5);
+  EXPECT_EQ(shape_of(made->config()).encoder_heads, 3);
+  EXPECT_EQ(shape_of(made->config()).decoder_heads, 4);
+  EXPECT_EQ(shape_of(made->config()).geometry.d_key, 5);
   EXPECT_EQ(model.parameter_count() - made->parameter_count(), 2 * (3 * 5 * 21 + 5 * 20));
   SiteValues muted;
   for (const std::string& head : removed) muted.mute(head);
@@ -377,10 +378,10 @@ TEST_F(ConvertModel, AttentionsMayLoseUnequallyManyHeads) {
   const std::vector<std::string> removed = {"encoder.1.self_attention.3", "encoder.1.self_attention.0",
                                             "decoder.0.cross_attention.2"};
   auto made = translator(without_heads(model, removed));
-  EXPECT_EQ(made->config().encoder_heads, 4);
-  ASSERT_EQ(made->config().own_heads.size(), 2u);
-  EXPECT_EQ(made->config().heads_of("encoder.1.self_attention").heads, 2);
-  EXPECT_EQ(made->config().heads_of("decoder.0.cross_attention").heads, 3);
+  EXPECT_EQ(shape_of(made->config()).encoder_heads, 4);
+  ASSERT_EQ(shape_of(made->config()).own_heads.size(), 2u);
+  EXPECT_EQ(shape_of(made->config()).heads_of("encoder.1.self_attention").heads, 2);
+  EXPECT_EQ(shape_of(made->config()).heads_of("decoder.0.cross_attention").heads, 3);
   EXPECT_EQ(made->attention("encoder.1.self_attention").heads(), 2);
   SiteValues muted;
   for (const std::string& head : removed) muted.mute(head);
@@ -391,25 +392,25 @@ TEST_F(ConvertModel, AttentionsMayLoseUnequallyManyHeads) {
   save_model_folder(scratch / "pruned", *made);
   const ModelFolder folder = load_model_folder(scratch / "pruned");
   EXPECT_EQ(folder.model_type, "multihead");
-  EXPECT_EQ(folder.translator().config().own_heads, made->config().own_heads);
+  EXPECT_EQ(shape_of(folder.translator().config()).own_heads, shape_of(made->config()).own_heads);
   EXPECT_EQ(compare(folder.translator(), &muted).largest, compare(*made, &muted).largest);
   EXPECT_EQ(model_ledger(made->config(), 5, 7).total().parameters, made->parameter_count());
   // And back to equal heads everywhere.
   auto rest = translator(without_heads(
       *made, {"encoder.0.self_attention.0", "encoder.0.self_attention.1", "decoder.0.self_attention.0"}));
-  EXPECT_EQ(rest->config().encoder_heads, 2);
+  EXPECT_EQ(shape_of(rest->config()).encoder_heads, 2);
 }
 
 TEST_F(ConvertModel, GroupsAreAnotherFunction) {
   auto made = converted(model, [](const LayerWeights& w) { return to_grouped(w, 1); });
-  EXPECT_EQ(made->config().geometry, (HeadGeometry{.key_heads = 1}));
+  EXPECT_EQ(shape_of(made->config()).geometry, (HeadGeometry{.key_heads = 1}));
   EXPECT_GT(compare(*made).largest, 1e-3);
 }
 
 TEST_F(ConvertModel, RotaryQueriesAndKeysCannotBecomeOne) {
-  EncoderDecoderConfig config = config_of({.d_key = 6});
-  config.positions = Positions::kRotary;
-  EncoderDecoder rotary(config);
+  TranslatorShape shape = config_of({.d_key = 6});
+  shape.positions = Positions::kRotary;
+  EncoderDecoder rotary(shape.config());
   rotary.initialise(3);
   EXPECT_THAT(
       [&] { convert_model(rotary, [](const std::string&, const LayerWeights& w) { return to_merged(w); }); },

@@ -15,6 +15,7 @@
 #include "multihead/heads/conversion/compare_speed.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
@@ -90,17 +91,17 @@ INSTANTIATE_TEST_SUITE_P(Families, PrunedFamily,
 
 class PruneTranslator : public testing::Test {
  protected:
-  static EncoderDecoderConfig config_of(HeadGeometry geometry, Positions positions = Positions::kSinusoidal) {
-    EncoderDecoderConfig config = small_config();
-    config.encoder_heads = config.decoder_heads = 6;
-    config.d_model = 24;
-    config.geometry = geometry;
-    config.positions = positions;
-    return config;
+  static TranslatorShape config_of(HeadGeometry geometry, Positions positions = Positions::kSinusoidal) {
+    TranslatorShape shape = small_shape();
+    shape.encoder_heads = shape.decoder_heads = 6;
+    shape.d_model = 24;
+    shape.geometry = geometry;
+    shape.positions = positions;
+    return shape;
   }
   static std::unique_ptr<EncoderDecoder> made(HeadGeometry geometry,
                                               Positions positions = Positions::kSinusoidal) {
-    auto model = std::make_unique<EncoderDecoder>(config_of(geometry, positions));
+    auto model = std::make_unique<EncoderDecoder>(config_of(geometry, positions).config());
     model->initialise(11);
     sharpen(*model, 1.5f);
     return model;

@@ -39,7 +39,7 @@ class Listener : public CorpusObserver {
 };
 
 TEST(ObserveCorpus, EveryObserverSeesWhatItWants) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(3);
   const std::vector<std::vector<int32_t>> sources = {{3, 4, 5, kEnd}, {6, kEnd}, {7, 8, kEnd}};
   const std::vector<std::vector<int32_t>> targets = {{9, 4}, {}, {3, 5, 7, 9}};

@@ -13,6 +13,7 @@
 #include "multihead/models/causal_model.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/encoder_model.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/tensor/linear_algebra.h"
 #include "tests/support/small_model.h"
 
@@ -95,17 +96,17 @@ struct CircuitFamily {
   std::map<std::string, std::pair<DoubleMatrix, DoubleMatrix>> words = {};
 };
 inline CircuitFamily family_translator(NormPlacement placement, bool one_table) {
-  EncoderDecoderConfig config = small_config();
-  config.d_model = 13;
-  config.encoder_heads = 2;
-  config.decoder_heads = 3;
-  config.geometry = {.d_key = 5, .d_value = 7};
-  config.norm = placement;
-  config.share_embeddings = one_table;
-  if (!one_table) config.target_vocabulary_size = 31;
-  CircuitFamily family{std::make_unique<EncoderDecoder>(config), {}};
+  TranslatorShape shape = small_shape();
+  shape.d_model = 13;
+  shape.encoder_heads = 2;
+  shape.decoder_heads = 3;
+  shape.geometry = {.d_key = 5, .d_value = 7};
+  shape.norm = placement;
+  shape.share_embeddings = one_table;
+  if (!one_table) shape.target_vocabulary_size = 31;
+  CircuitFamily family{std::make_unique<EncoderDecoder>(shape.config()), {}};
   fill_parameters(*family.model, 3);
-  family.norms = {{"encoder", encoder_stack(config).norm}, {"decoder", decoder_stack(config).norm}};
+  family.norms = {{"encoder", shape.config().encoder.norm}, {"decoder", shape.config().decoder.norm}};
   const WholeMatrices weights(*family.model);
   DoubleMatrix out = weights.transposed_at(one_table ? "embedding" : "output");
   if (placement == NormPlacement::kPre) out = weights.norm("decoder.final_norm.gain", NormKind::kLayer) * out;

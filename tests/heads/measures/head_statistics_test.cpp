@@ -110,7 +110,7 @@ TEST(HeadStatistics, OrdersByKindThenLayerThenHead) {
 
 class OnAModel : public testing::Test {
  protected:
-  OnAModel() : model(small_config()) { model.initialise(3); }
+  OnAModel() : model(small_shape().config()) { model.initialise(3); }
   HeadStatistics statistics(int64_t max_tokens) {
     HeadStatistics found;
     CorpusObserver* observers[] = {&found};

@@ -24,6 +24,7 @@
 #include "multihead/models/causal_model.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/encoder_model.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/heads.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "tests/heads/measures/circuit_families.h"
@@ -187,11 +188,11 @@ TEST(HeadsCircuits, DoNotDependOnTheBasisOfQueriesAndKeys) {
 }
 
 CircuitFamily circuits_of_geometry(const HeadGeometry& geometry) {
-  EncoderDecoderConfig config = small_config();
-  config.d_model = 12;
-  config.encoder_heads = config.decoder_heads = 4;
-  config.geometry = geometry;
-  CircuitFamily family{std::make_unique<EncoderDecoder>(config), {}};
+  TranslatorShape shape = small_shape();
+  shape.d_model = 12;
+  shape.encoder_heads = shape.decoder_heads = 4;
+  shape.geometry = geometry;
+  CircuitFamily family{std::make_unique<EncoderDecoder>(shape.config()), {}};
   test::fill_parameters(*family.model, 8);
   return family;
 }

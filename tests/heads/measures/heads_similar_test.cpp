@@ -118,7 +118,7 @@ std::vector<std::vector<int32_t>> some_sentences(uint64_t seed, bool with_end) {
 }
 
 TEST(HeadSimilarity, IsThatOfFloat64OnATranslator) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(3);
   sharpen(model, 4);
   for (const AttentionKind kind :

@@ -16,6 +16,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/tasks/translate_text.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/support/overflow.h"
@@ -42,18 +43,18 @@ class InspectHeads : public testing::Test {
       lines.push_back(text.targets.back());
     }
     folder.tokenizer = train_bpe(lines, {.vocabulary_size = 120});
-    EncoderDecoderConfig config;
-    config.vocabulary_size = folder.tokenizer->size();
-    config.d_model = 12;
-    config.encoder_layers = 2;
-    config.decoder_layers = 1;
-    config.encoder_heads = 3;
-    config.decoder_heads = 2;
-    config.encoder_ff = config.decoder_ff = 13;
-    config.max_positions = 97;
-    config.eos_id = kEndId;
-    config.pad_id = config.decoder_start_id = kPadId;
-    folder.model = std::make_unique<EncoderDecoder>(config);
+    TranslatorShape shape;
+    shape.vocabulary_size = folder.tokenizer->size();
+    shape.d_model = 12;
+    shape.encoder_layers = 2;
+    shape.decoder_layers = 1;
+    shape.encoder_heads = 3;
+    shape.decoder_heads = 2;
+    shape.encoder_ff = shape.decoder_ff = 13;
+    shape.max_positions = 97;
+    shape.eos_id = kEndId;
+    shape.pad_id = shape.decoder_start_id = kPadId;
+    folder.model = std::make_unique<EncoderDecoder>(shape.config());
     folder.translator().initialise(5);
   }
   ModelFolder folder;

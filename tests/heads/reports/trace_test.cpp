@@ -241,7 +241,7 @@ TEST(Trace, ShowsTheMask) {
 }
 
 TEST(Trace, WalksThroughTheLayersOfAModel) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   model.initialise(7);
   const std::vector<int32_t> source = {5, 9, 4, 8, kEnd}, target = {kPad, 7, 3};
   SiteValues kept;
@@ -300,7 +300,7 @@ TEST(Trace, NumbersThatAreNotFiniteAreAnError) {
 }
 
 TEST(Trace, RefusesWhatCannotBe) {
-  EncoderDecoder model(small_config());
+  EncoderDecoder model(small_shape().config());
   const std::vector<int32_t> source = {5, kEnd}, none;
   EXPECT_THAT([&] { trace_attention(model, "encoder.2.self_attention", source, none); },
               ThrowsMessage<UsageError>(

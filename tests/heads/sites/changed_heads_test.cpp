@@ -34,7 +34,7 @@ class ChangedHeads : public testing::Test {
       ASSERT_NEAR(found.data()[i], factor * whole.data()[i], within) << i;
   }
 
-  EncoderDecoder model{small_config()};
+  EncoderDecoder model{small_shape().config()};
   const Batch source{random_sources(5, {3, 7, 2})}, target{random_sources(6, {5, 2, 4})};
 };
 

@@ -14,6 +14,7 @@
 #include "lab/studies/micro_language.h"
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/head_columns.h"
 #include "tests/lab/studies/tiny_runner.h"
 
@@ -142,10 +143,10 @@ TEST(ConfigOf, DrawsColumnsForEachAttentionAndEachSeed) {
   const Arm arm = random_columns_arm(*runner);
   std::set<HeadColumns> drawn;
   for (const uint64_t seed : {1, 2, 3}) {
-    const EncoderDecoderConfig config = config_of(arm, seed);
-    EXPECT_EQ(config_of(arm, seed).own_heads, config.own_heads) << "the same when asked again";
+    const TranslatorShape shape = config_of(arm, seed);
+    EXPECT_EQ(config_of(arm, seed).own_heads, shape.own_heads) << "the same when asked again";
     std::vector<std::string> names;
-    for (const OwnHeads& own : config.own_heads) {
+    for (const OwnHeads& own : shape.own_heads) {
       names.push_back(own.attention);
       EXPECT_EQ(own.geometry.input.kind, HeadInput::Kind::kColumns);
       EXPECT_EQ(own.geometry.heads, 4);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/studies/equal_start.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/head_columns.h"
 #include "tests/lab/studies/tiny_runner.h"
 
@@ -38,29 +39,29 @@ TEST(ShareOfUpdates, IsAtLeast5Percent) {
   EXPECT_EQ(share_of_updates(1, 1e9), 0.05);
 }
 
-EncoderDecoderConfig some_model() {
-  EncoderDecoderConfig model = size_settings(StudySize::kStandard).model;
+TranslatorShape some_model() {
+  TranslatorShape model = size_settings(StudySize::kStandard).model;
   model.vocabulary_size = 101;
   return model;
 }
 
 /// Parameters of one number more of d_ff, everywhere.
-int64_t of_unit(const EncoderDecoderConfig& model) {
-  EncoderDecoderConfig larger = model;
+int64_t of_unit(const TranslatorShape& model) {
+  TranslatorShape larger = model;
   ++larger.encoder_ff, ++larger.decoder_ff;
   return parameters_of(larger) - parameters_of(model);
 }
 
 TEST(WithParameters, ComesAsNearAsTheFeedForwardSizeAllows) {
-  const EncoderDecoderConfig model = some_model();
+  const TranslatorShape model = some_model();
   const int64_t target = parameters_of(model), unit = of_unit(model);
   EXPECT_EQ(unit, 4 * (2 * 64 + 1));
-  EncoderDecoderConfig sliced = model;
+  TranslatorShape sliced = model;
   sliced.geometry.input = HeadInput::slices();
   EXPECT_LT(parameters_of(sliced), target);
   for (const int64_t wanted :
        {target, target + unit / 2 - 1, target + unit / 2 + 1, target + 7 * unit, target - unit}) {
-    const EncoderDecoderConfig fitted = with_parameters(sliced, wanted);
+    const TranslatorShape fitted = with_parameters(sliced, wanted);
     EXPECT_LE(2 * std::abs(parameters_of(fitted) - wanted), unit) << wanted;
     EXPECT_EQ(fitted.encoder_ff, fitted.decoder_ff);
     EXPECT_EQ(fitted.geometry, sliced.geometry);
@@ -71,7 +72,7 @@ TEST(WithParameters, ComesAsNearAsTheFeedForwardSizeAllows) {
 }
 
 TEST(WithParameters, KeepsAFeedForwardLayerWhereTheTargetIsTooSmall) {
-  const EncoderDecoderConfig smallest = with_parameters(some_model(), 0);
+  const TranslatorShape smallest = with_parameters(some_model(), 0);
   EXPECT_EQ(smallest.encoder_ff, 1);
   EXPECT_EQ(smallest.decoder_ff, 1);
 }

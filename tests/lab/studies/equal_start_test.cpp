@@ -11,6 +11,7 @@
 #include "lab/studies/lab.h"
 #include "multihead/base/ragged.h"
 #include "multihead/heads/reports/trace/trace.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/head_columns.h"
 #include "tests/support/small_model.h"
 
@@ -207,10 +208,10 @@ TEST(EqualStartOfEqualHeads, LeavesThemEqualToTheLastBit) {
 }
 
 TEST(EqualStartOfAModel, GivesEveryAttentionTheCanonicalVariances) {
-  EncoderDecoderConfig config = small_config();
-  config.d_model = kModel, config.encoder_heads = config.decoder_heads = kHeads;
-  config.geometry.input = HeadInput::slices();
-  EncoderDecoder model(config);
+  TranslatorShape shape = small_shape();
+  shape.d_model = kModel, shape.encoder_heads = shape.decoder_heads = kHeads;
+  shape.geometry.input = HeadInput::slices();
+  EncoderDecoder model(shape.config());
   model.initialise(3);
   set_start_variances(model, kCanonicalStart);
   ASSERT_EQ(model.attentions().size(), 2u + 3 + 3);
@@ -220,20 +221,20 @@ TEST(EqualStartOfAModel, GivesEveryAttentionTheCanonicalVariances) {
     EXPECT_NEAR(v.values / kCanonicalStart.values, 1, 1e-4) << name;
     EXPECT_NEAR(v.output / kCanonicalStart.output, 1, 1e-4) << name;
   }
-  const StartVariances mean = start_variances(config, Start::kEqualVariances, 3);
+  const StartVariances mean = start_variances(shape, Start::kEqualVariances, 3);
   EXPECT_NEAR(mean.scores / kCanonicalStart.scores, 1, 1e-4);
   EXPECT_NEAR(mean.values / kCanonicalStart.values, 1, 1e-4);
   EXPECT_NEAR(mean.output / kCanonicalStart.output, 1, 1e-4);
 }
 
 TEST(EqualStartOfAModel, SlicesUsuallyStartWithFourTimesTheVarianceOfScores) {
-  EncoderDecoderConfig config = small_config();
-  config.d_model = kModel, config.encoder_heads = config.decoder_heads = kHeads;
-  config.geometry.input = HeadInput::slices();
+  TranslatorShape shape = small_shape();
+  shape.d_model = kModel, shape.encoder_heads = shape.decoder_heads = kHeads;
+  shape.geometry.input = HeadInput::slices();
   StartVariances mean;
   constexpr int kSeeds = 60;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const StartVariances one = start_variances(config, Start::kUsual, seed);
+    const StartVariances one = start_variances(shape, Start::kUsual, seed);
     mean.scores += one.scores / kSeeds, mean.values += one.values / kSeeds;
   }
   // Fans s and s: numbers of variance 1/s, so queries, keys and values of variance 1.
@@ -242,10 +243,10 @@ TEST(EqualStartOfAModel, SlicesUsuallyStartWithFourTimesTheVarianceOfScores) {
 }
 
 TEST(HeadNoise, IsOfTheSizeAskedForAndLeavesTheFirstHead) {
-  EncoderDecoderConfig config = small_config();
-  config.d_model = kModel, config.encoder_heads = config.decoder_heads = kHeads;
-  config.geometry.initialisation = HeadInitialisation::kEqual;
-  EncoderDecoder equal(config), noisy(config), again(config), other(config);
+  TranslatorShape shape = small_shape();
+  shape.d_model = kModel, shape.encoder_heads = shape.decoder_heads = kHeads;
+  shape.geometry.initialisation = HeadInitialisation::kEqual;
+  EncoderDecoder equal(shape.config()), noisy(shape.config()), again(shape.config()), other(shape.config());
   for (EncoderDecoder* model : {&equal, &noisy, &again, &other}) model->initialise(3);
   add_head_noise(noisy, 0.25, 7);
   add_head_noise(again, 0.25, 7);

@@ -10,6 +10,7 @@
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/batch/teacher_forced.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/layer_weights.h"
 #include "tests/support/small_model.h"
 #include "tests/support/turned_heads.h"
@@ -22,11 +23,11 @@ using two_matrices_or_one::truncate;
 
 constexpr int kRankHeads = 4, kKey = 5, kRankModel = kRankHeads * kKey;
 
-EncoderDecoderConfig config_of_heads() {
-  EncoderDecoderConfig config = small_config();
-  config.encoder_layers = config.decoder_layers = 1;
-  config.encoder_heads = config.decoder_heads = kRankHeads;
-  return config;
+TranslatorShape config_of_heads() {
+  TranslatorShape shape = small_shape();
+  shape.encoder_layers = shape.decoder_layers = 1;
+  shape.encoder_heads = shape.decoder_heads = kRankHeads;
+  return shape;
 }
 
 /// Random weights, and random biases in the place of zeros.
@@ -72,7 +73,7 @@ Matrix states_of(const EncoderDecoder& model) {
 
 TEST(Truncate, ToAllOfTheRankChangesNothing) {
   for (const int rank : {kKey, kKey + 3}) {
-    EncoderDecoder model(config_of_heads());
+    EncoderDecoder model(config_of_heads().config());
     random_weights(model, 1);
     const Matrix states = states_of(model);
     const auto before = scores_of(model);
@@ -90,7 +91,7 @@ TEST(Truncate, ToAllOfTheRankChangesNothing) {
 TEST(Truncate, GivesTheNearestMatrixOfTheRank) {
   for (int rank = 1; rank < kKey; ++rank) {
     SCOPED_TRACE(rank);
-    EncoderDecoder model(config_of_heads());
+    EncoderDecoder model(config_of_heads().config());
     random_weights(model, 2);
     const Matrix states = states_of(model);
     const auto before = scores_of(model);
@@ -120,7 +121,7 @@ TEST(Truncate, GivesTheNearestMatrixOfTheRank) {
 
 // The rank of W_i is not one of W^Q and W^K: heads in other bases are cut to the same scores.
 TEST(Truncate, IsOfTheScoresAndNotOfABasis) {
-  EncoderDecoder model(config_of_heads()), turned(config_of_heads());
+  EncoderDecoder model(config_of_heads().config()), turned(config_of_heads().config());
   test::turn_heads(random_weights(turned, 2), 5);
   truncate(random_weights(model, 2), kRankHeads, 3);
   truncate(turned, kRankHeads, 3);
@@ -133,7 +134,7 @@ TEST(Truncate, IsOfTheScoresAndNotOfABasis) {
 }
 
 TEST(Truncate, LeavesValuesAndOutputsAlone) {
-  EncoderDecoder model(config_of_heads());
+  EncoderDecoder model(config_of_heads().config());
   random_weights(model, 5);
   std::map<std::string, Matrix> before;
   model.visit([&](const std::string& name, Parameter& p) { before[name] = in_double(p.value.view()); });

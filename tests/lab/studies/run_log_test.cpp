@@ -7,6 +7,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/io/lines.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -15,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-EncoderDecoderConfig small_model() {
-  EncoderDecoderConfig model;
+TranslatorShape small_model() {
+  TranslatorShape model;
   model.d_model = 24;
   model.geometry.scores = Scores::kTied;
   return model;
@@ -55,7 +56,7 @@ TEST(RunIdentity, ASettingThatIsNewAndHasItsDefaultIsNoOtherRun) {
   RunSettings louder = some_run();
   louder.embedding_scale = 2;
   EXPECT_NE(RunIdentity(louder, small_model()).all(), run.all());
-  EncoderDecoderConfig other = small_model();
+  TranslatorShape other = small_model();
   other.geometry.weights = HeadWeights::kTalking;
   EXPECT_NE(RunIdentity(some_run(), other).all(), run.all());
 }

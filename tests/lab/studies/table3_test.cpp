@@ -9,6 +9,7 @@
 
 #include "lab/studies/table3/claims.h"
 #include "lab/studies/table3/rows.h"
+#include "multihead/models/translator_shape.h"
 #include "tests/lab/studies/tiny_runner.h"
 
 namespace mh::table3 {
@@ -121,7 +122,7 @@ SizeSettings small_settings() {
 void expect_the_papers_rows(const std::vector<Row>& rows, bool text) {
   std::map<std::string, Paper> missing = paper();
   ASSERT_EQ(std::string(rows.front().paper.row), "base");
-  const EncoderDecoderConfig& base = rows.front().arm.model;
+  const TranslatorShape& base = rows.front().arm.model;
   const Paper of_base;
   const auto part = [](int32_t number, int32_t of) { return static_cast<double>(number) / of; };
   for (const Row& row : rows) {
@@ -130,7 +131,7 @@ void expect_the_papers_rows(const std::vector<Row>& rows, bool text) {
     ASSERT_NE(found, missing.end()) << "twice, or not in the paper";
     const Paper p = found->second;
     missing.erase(found);
-    const EncoderDecoderConfig& m = row.arm.model;
+    const TranslatorShape& m = row.arm.model;
     EXPECT_DOUBLE_EQ(row.paper.perplexity, p.perplexity);
     EXPECT_DOUBLE_EQ(row.paper.bleu, p.bleu);
     EXPECT_DOUBLE_EQ(part(m.encoder_layers, base.encoder_layers), p.layers / of_base.layers);

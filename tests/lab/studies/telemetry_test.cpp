@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/batch/batch.h"
+#include "multihead/models/translator_shape.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/disagreement.h"
 #include "tests/support/small_model.h"
@@ -18,12 +19,12 @@ namespace mh {
 namespace {
 
 /// One encoder layer of heads of size 2.
-EncoderDecoderConfig config_of(int heads) {
-  EncoderDecoderConfig config = small_config();
-  config.d_model = 2 * heads;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.encoder_heads = config.decoder_heads = heads;
-  return config;
+TranslatorShape config_of(int heads) {
+  TranslatorShape shape = small_shape();
+  shape.d_model = 2 * heads;
+  shape.encoder_layers = shape.decoder_layers = 1;
+  shape.encoder_heads = shape.decoder_heads = heads;
+  return shape;
 }
 
 void set(EncoderDecoder& model, const std::string& wanted,
@@ -66,14 +67,14 @@ TrainingCorpus corpus_of(std::vector<std::vector<int32_t>> sources) {
 }
 
 HeadTelemetry of_even_heads(const std::vector<std::vector<double>>& values) {
-  EncoderDecoder model(config_of(static_cast<int>(values.size())));
+  EncoderDecoder model(config_of(static_cast<int>(values.size())).config());
   return head_telemetry(even_heads(model, values), corpus_of({{3, 4, 5, kEnd}, {6, kEnd}}));
 }
 
 TEST(HeadTelemetry, OfEqualHeads) {
-  EncoderDecoderConfig config = config_of(4);
-  config.geometry.initialisation = HeadInitialisation::kEqual;
-  EncoderDecoder model(config);
+  TranslatorShape shape = config_of(4);
+  shape.geometry.initialisation = HeadInitialisation::kEqual;
+  EncoderDecoder model(shape.config());
   model.initialise(3);
   const HeadTelemetry heads = head_telemetry(model, corpus_of(random_sources(1, {5, 3, 7})));
   EXPECT_NEAR(heads.written.value(), 1, 1e-6);
@@ -91,7 +92,7 @@ TEST(HeadTelemetry, OfHeadsThatReadAllRowsAlike) {
 
 TEST(HeadTelemetry, WhatHeadsWriteIsComparedBehindWO) {
   // Every row of head 0 is (3, 0) W_0^O, that of head 1 (0, 0.5) W_1^O, that of head 2 (0, -2) W_2^O.
-  EncoderDecoder model(config_of(3));
+  EncoderDecoder model(config_of(3).config());
   even_heads(model, {{3, 0}, {0, 0.5}, {0, -2}});
   const double rows[6][2] = {{2, 0}, {7, 7}, {5, 5}, {0, 4}, {5, 5}, {4, 3}};  // the first two columns of W^O
   set(model, "self_attention.w_o", [&](int64_t i, int64_t j) { return j < 2 ? rows[i][j] : 0; });
@@ -101,7 +102,7 @@ TEST(HeadTelemetry, WhatHeadsWriteIsComparedBehindWO) {
 }
 
 TEST(HeadTelemetry, OneHeadHasNoOtherToBeLike) {
-  EncoderDecoder model(config_of(1));
+  EncoderDecoder model(config_of(1).config());
   model.initialise(3);
   const HeadTelemetry heads = head_telemetry(model, corpus_of(random_sources(1, {5, 3})));
   EXPECT_EQ(heads.written, 0);
@@ -110,7 +111,7 @@ TEST(HeadTelemetry, OneHeadHasNoOtherToBeLike) {
 
 TEST(HeadTelemetry, TheRatioIsTheDivergenceOverThatOfRowsThatWerePermuted) {
   // Heads as sharp that read anything: near 1. Two sharp heads that read the same row: near 0.
-  EncoderDecoder model(config_of(4));
+  EncoderDecoder model(config_of(4).config());
   model.initialise(7);
   sharpen(model, 3);
   const TrainingCorpus corpus = corpus_of(random_sources(11, {13, 17, 11, 19}));
@@ -125,7 +126,7 @@ TEST(HeadTelemetry, TheRatioIsTheDivergenceOverThatOfRowsThatWerePermuted) {
 TEST(HeadTelemetry, OfHeadsThatReadDifferentRows) {
   // Two tokens, whose rows are 1000 and -1000 in their first column, far above the positions'. Head 0 reads both
   // alike, head 1 only the row of token 3.
-  EncoderDecoder model(config_of(2));
+  EncoderDecoder model(config_of(2).config());
   even_heads(model, {{1, 0}, {0, 1}});
   set(model, "embedding", [](int64_t token, int64_t j) { return j > 0 ? 0 : token == 3 ? 1000 : -1000; });
   set(model, "self_attention.b_q", [](int64_t, int64_t j) { return j == 2 ? 1 : 0; });
@@ -152,9 +153,9 @@ double penalised(const EncoderDecoder& model, Disagreement form) {
 // No measure changes where the model's outputs do not. The cosines of Li et al. 2018, which runs were measured by once and
 // which are penalties of `train`, do.
 TEST(HeadTelemetry, StaysWhereOutputsDo) {
-  EncoderDecoderConfig config = config_of(4);
-  config.encoder_layers = 2;
-  EncoderDecoder model(config);
+  TranslatorShape shape = config_of(4);
+  shape.encoder_layers = 2;
+  EncoderDecoder model(shape.config());
   model.initialise(7);
   sharpen(model, 2);
   Random random(3);
@@ -183,7 +184,7 @@ TEST(HeadTelemetry, StaysWhereOutputsDo) {
 }
 
 TEST(HeadTelemetry, IsOfSoManySentencesAndOfNoneNothing) {
-  EncoderDecoder model(config_of(2));
+  EncoderDecoder model(config_of(2).config());
   even_heads(model, {{1, 0}, {0, 1}});
   const TrainingCorpus corpus = corpus_of({{3, 4, 5, kEnd}, {6, kEnd}});
   EXPECT_NEAR(head_telemetry(model, corpus, 1).positions, 1.0 / 4, 1e-6);
@@ -194,7 +195,7 @@ TEST(HeadTelemetry, IsOfSoManySentencesAndOfNoneNothing) {
 }
 
 TEST(HeadDistance, IsThatOfTheFormula) {
-  EncoderDecoder model(config_of(3));  // d_model 6, heads of 2
+  EncoderDecoder model(config_of(3).config());  // d_model 6, heads of 2
   model.initialise(1);
   // Head i scores with factor(i) times one matrix, so its distance from head j is |f_i - f_j| / sqrt(f_i^2 + f_j^2).
   const auto factor = [](int64_t j) { return std::vector<double>{1, 2, -3}[static_cast<size_t>(j / 2)]; };
@@ -207,15 +208,15 @@ TEST(HeadDistance, IsThatOfTheFormula) {
 }
 
 TEST(HeadDistance, IsOneOfUnrelatedHeadsAndNoneOfOtherScores) {
-  EncoderDecoderConfig config = config_of(4);
-  config.d_model = 64;
-  config.encoder_layers = 2;
-  EncoderDecoder model(config);
+  TranslatorShape shape = config_of(4);
+  shape.d_model = 64;
+  shape.encoder_layers = 2;
+  EncoderDecoder model(shape.config());
   model.initialise(5);
   EXPECT_NEAR(head_distance(model).value(), 1, 0.05);
-  config.geometry.scores = Scores::kTied;
-  EXPECT_FALSE(head_distance(EncoderDecoder(config)));
-  EXPECT_FALSE(head_distance(EncoderDecoder(config_of(1)))) << "one head has no other";
+  shape.geometry.scores = Scores::kTied;
+  EXPECT_FALSE(head_distance(EncoderDecoder(shape.config())));
+  EXPECT_FALSE(head_distance(EncoderDecoder(config_of(1).config()))) << "one head has no other";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/config.h"
+#include "multihead/models/translator_shape.h"
 
 namespace mh {
 namespace {
@@ -59,13 +60,13 @@ TEST(TranslatorSettings, RowsOfTable3AreTrainedAsTheirFamily) {
   settings.preset = "tiny-learned";
   EXPECT_EQ(resolved(settings).dropout, 0.3f);
   EXPECT_EQ(resolved(settings).positions, Positions::kLearned);
-  EXPECT_EQ(model_config(resolved(settings), 777, 0).positions, Positions::kLearned);
+  EXPECT_EQ(model_shape(resolved(settings), 777, 0).positions, Positions::kLearned);
   settings.preset = "base-dk16";
-  const EncoderDecoderConfig config = model_config(resolved(settings), 777, 0);
-  EXPECT_EQ(config.geometry.d_key, 16);
-  EXPECT_EQ(config.geometry.d_value, 64);
+  const TranslatorShape shape = model_shape(resolved(settings), 777, 0);
+  EXPECT_EQ(shape.geometry.d_key, 16);
+  EXPECT_EQ(shape.geometry.d_value, 64);
   settings.head_changes = HeadChanges::of_json(R"({"d_key": 24})", "heads");
-  EXPECT_EQ(model_config(resolved(settings), 777, 0).geometry.d_key, 24);
+  EXPECT_EQ(model_shape(resolved(settings), 777, 0).geometry.d_key, 24);
 }
 
 TEST(TranslatorSettings, ModelConfigTakesThemAll) {
@@ -78,20 +79,20 @@ TEST(TranslatorSettings, ModelConfigTakesThemAll) {
   settings.attention_dropout = 0.125f;
   settings.norm = NormPlacement::kPre;
   settings.max_length = 1000;
-  const EncoderDecoderConfig config = model_config(resolved(settings), 777, 555);
-  EXPECT_EQ(config.vocabulary_size, 777);
-  EXPECT_EQ(config.target_vocabulary_size, 555);
-  EXPECT_FALSE(config.share_embeddings);
-  EXPECT_TRUE(model_config(resolved(settings), 777, 0).share_embeddings);
-  EXPECT_EQ(config.d_model, 60);
-  EXPECT_EQ(config.encoder_heads, 5);
-  EXPECT_EQ(config.decoder_heads, 5);
-  EXPECT_EQ(config.encoder_layers, 7);
-  EXPECT_EQ(config.decoder_layers, 2);
-  EXPECT_EQ(config.dropout.residual, 0.25f);
-  EXPECT_EQ(config.dropout.weights, 0.125f);
-  EXPECT_EQ(config.norm, NormPlacement::kPre);
-  EXPECT_GE(config.max_positions, 1000);
+  const TranslatorShape shape = model_shape(resolved(settings), 777, 555);
+  EXPECT_EQ(shape.vocabulary_size, 777);
+  EXPECT_EQ(shape.target_vocabulary_size, 555);
+  EXPECT_FALSE(shape.share_embeddings);
+  EXPECT_TRUE(model_shape(resolved(settings), 777, 0).share_embeddings);
+  EXPECT_EQ(shape.d_model, 60);
+  EXPECT_EQ(shape.encoder_heads, 5);
+  EXPECT_EQ(shape.decoder_heads, 5);
+  EXPECT_EQ(shape.encoder_layers, 7);
+  EXPECT_EQ(shape.decoder_layers, 2);
+  EXPECT_EQ(shape.dropout.residual, 0.25f);
+  EXPECT_EQ(shape.dropout.weights, 0.125f);
+  EXPECT_EQ(shape.norm, NormPlacement::kPre);
+  EXPECT_GE(shape.max_positions, 1000);
 }
 
 TEST(TranslatorSettings, JsonHoldsWhatFlagsHold) {

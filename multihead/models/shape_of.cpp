@@ -1,0 +1,106 @@
+// The shape of an encoder-decoder whose heads may have changed: one description for as many attentions as possible, and the
+// others' own.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "multihead/models/config_checks.h"
+#include "multihead/models/shortest_heads.h"
+#include "multihead/models/translator_shape.h"
+#include "multihead/nn/head_geometry.h"
+
+namespace mh {
+namespace {
+
+using HeadsByName = std::map<std::string, HeadGeometry>;
+
+bool of_encoder(const std::string& attention) {
+  return attention.starts_with("encoder.");
+}
+
+/// Whether an attention that shares this description has these heads.
+bool describes(HeadGeometry shared, const HeadGeometry& heads, int d_model) {
+  shared.heads = heads.heads;
+  return problems_of(shared, d_model).empty() && completed(shared, d_model, "") == heads;
+}
+
+/// Describes completed heads in the fields of a shape.
+void describe_heads(const HeadsByName& all, TranslatorShape& after) {
+  const int d_model = after.d_model;
+  const HeadGeometry &encoder = all.at("encoder.0.self_attention"),
+                     &decoder = all.at("decoder.0.self_attention");
+  int64_t most = -1;
+  // The description must be possible with the heads of either side, which with keys of as many of the other side is not: then
+  // both sides get the heads of one.
+  const auto consider = [&](const HeadGeometry& described_by, int encoder_heads, int decoder_heads) {
+    const HeadGeometry candidate = shortest(described_by, d_model);
+    for (const int heads : {encoder_heads, decoder_heads}) {
+      HeadGeometry one = candidate;
+      one.heads = heads;
+      if (!problems_of(one, d_model).empty()) return;
+    }
+    const int64_t described = std::count_if(all.begin(), all.end(), [&](const auto& attention) {
+      return attention.second.heads == (of_encoder(attention.first) ? encoder_heads : decoder_heads) &&
+             describes(candidate, attention.second, d_model);
+    });
+    if (described <= most) return;
+    most = described;
+    after.geometry = candidate;
+    after.geometry.heads = HeadGeometry().heads;  // the sides have their own
+    after.encoder_heads = encoder_heads;
+    after.decoder_heads = decoder_heads;
+  };
+  consider(encoder, encoder.heads, decoder.heads);
+  consider(decoder, encoder.heads, decoder.heads);
+  if (most < 0) {
+    consider(encoder, encoder.heads, encoder.heads);
+    consider(decoder, decoder.heads, decoder.heads);
+  }
+  for (const auto& [name, heads] : all) {
+    const HeadGeometry shared = after.heads_of(name);
+    if (problems_of(shared, d_model).empty() && completed(shared, d_model, name) == heads) continue;
+    after.own_heads.push_back({.attention = name, .geometry = shortest(heads, d_model)});
+  }
+}
+
+}  // namespace
+
+TranslatorShape shape_of(const EncoderDecoderConfig& config) {
+  const LayerConfig &encoder = config.encoder.layers.front(), &decoder = config.decoder.layers.front();
+  const auto layers = [](const StackConfig& stack) { return static_cast<int32_t>(stack.layers.size()); };
+  const auto source = static_cast<int32_t>(config.embedding.vocabulary);
+  TranslatorShape shape{
+      .vocabulary_size = source,
+      .target_vocabulary_size = config.target_vocabulary() == source ? 0 : config.target_vocabulary(),
+      .d_model = config.encoder.d_model,
+      .encoder_layers = layers(config.encoder),
+      .decoder_layers = layers(config.decoder),
+      .encoder_heads = encoder.self_attention.heads,
+      .decoder_heads = decoder.self_attention.heads,
+      .geometry = encoder.self_attention,
+      .positions = config.encoder.positions,
+      .encoder_ff = encoder.feed_forward.d_ff,
+      .decoder_ff = decoder.feed_forward.d_ff,
+      .activation = encoder.feed_forward.activation,
+      .norm = config.encoder.norm.placement,
+      .dropout = config.encoder.dropout,
+      .max_positions = config.max_positions,
+      .share_embeddings = config.share_embeddings,
+      .scale_embedding = config.embedding.scaled,
+      .pad_id = config.pad_id,
+      .eos_id = config.eos_id,
+      .decoder_start_id = config.decoder_start_id};
+  shape.geometry.heads = HeadGeometry().heads;  // the sides have their own
+  EncoderDecoderConfig there = config;
+  HeadsByName all;
+  for (const auto& [name, heads] : heads_by_name({&there.encoder, &there.decoder})) all[name] = *heads;
+  if (std::all_of(all.begin(), all.end(),
+                  [&](const auto& attention) { return shape.heads_of(attention.first) == attention.second; }))
+    return shape;
+  for (auto& [name, heads] : all) heads = completed(heads, shape.d_model, name);
+  describe_heads(all, shape);
+  return shape;
+}
+
+}  // namespace mh

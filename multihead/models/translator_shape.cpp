@@ -1,0 +1,124 @@
+#include "multihead/models/translator_shape.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+// A geometry that says its sizes needs no divisor.
+void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads,
+                 const TranslatorShape& shape, const ConfigNames& names) {
+  if (heads < 1 || (shape.geometry.d_key == 0 && (heads > shape.d_model || shape.d_model % heads != 0))) {
+    found.push_back(no_divisor(name, heads, names.d_model, shape.d_model));
+    return;
+  }
+  HeadGeometry geometry = shape.geometry;
+  geometry.heads = heads;
+  check_geometry(found, "", geometry, shape.positions, shape.d_model);
+}
+
+/// Every attention of own_heads must be there, once, and possible.
+void check_own_heads(std::vector<std::string>& found, const TranslatorShape& shape) {
+  std::set<std::string> there, seen;
+  const auto add = [&](const char* side, int32_t layers, const char* kind) {
+    for (int32_t i = 0; i < layers; ++i) there.insert(fmt::format("{}.{}.{}", side, i, kind));
+  };
+  add("encoder", shape.encoder_layers, "self_attention");
+  add("decoder", shape.decoder_layers, "self_attention");
+  add("decoder", shape.decoder_layers, "cross_attention");
+  for (const OwnHeads& own : shape.own_heads) {
+    if (!there.contains(own.attention) || !seen.insert(own.attention).second) {
+      found.push_back(fmt::format("own_heads names attention '{}', which {}", own.attention,
+                                  there.contains(own.attention) ? "it has named before" : "there is not"));
+      continue;
+    }
+    check_geometry(found, own.attention + ": ", own.geometry, shape.positions, shape.d_model);
+  }
+}
+
+StackConfig stack_of(const TranslatorShape& shape, StackConfig stack, int32_t layers, int32_t d_ff) {
+  stack.d_model = shape.d_model;
+  stack.positions = shape.positions;
+  stack.norm = {.placement = shape.norm};
+  stack.dropout = shape.dropout;
+  const auto heads = [&](int32_t layer, const char* kind) {
+    return shape.heads_of(fmt::format("{}.{}.{}", stack.name, layer, kind));
+  };
+  for (int32_t i = 0; i < layers; ++i) {
+    stack.layers.push_back({.self_attention = heads(i, "self_attention"),
+                            .cross_attention = heads(i, "cross_attention"),
+                            .feed_forward = {.d_ff = d_ff, .activation = shape.activation}});
+  }
+  return stack;
+}
+
+/// REQUIRES: the numbers of layers are in their range.
+EncoderDecoderConfig config_of(const TranslatorShape& shape) {
+  const auto embedding = [&](int32_t vocabulary) {
+    return EmbeddingConfig{
+        .vocabulary = vocabulary, .d_model = shape.d_model, .scaled = shape.scale_embedding};
+  };
+  const EncoderDecoderConfig usual;
+  return {.embedding = embedding(shape.vocabulary_size),
+          .target_embedding = embedding(shape.target_vocabulary()),
+          .share_embeddings = shape.share_embeddings,
+          .tied = shape.share_embeddings,
+          .max_positions = shape.max_positions,
+          .encoder = stack_of(shape, usual.encoder, shape.encoder_layers, shape.encoder_ff),
+          .decoder = stack_of(shape, usual.decoder, shape.decoder_layers, shape.decoder_ff),
+          .pad_id = shape.pad_id,
+          .eos_id = shape.eos_id,
+          .decoder_start_id = shape.decoder_start_id};
+}
+
+}  // namespace
+
+HeadGeometry TranslatorShape::heads_of(std::string_view attention) const {
+  const auto own = std::find_if(own_heads.begin(), own_heads.end(),
+                                [&](const OwnHeads& o) { return o.attention == attention; });
+  if (own != own_heads.end()) return own->geometry;
+  HeadGeometry shared = geometry;
+  shared.heads = attention.starts_with("encoder.") ? encoder_heads : decoder_heads;
+  return shared;
+}
+
+EncoderDecoderConfig TranslatorShape::config() const {
+  if (const auto found = problems_of(*this); !found.empty())
+    throw UsageError(fmt::format("this Transformer cannot be built: {}", fmt::join(found, "; ")));
+  return config_of(*this);
+}
+
+std::vector<std::string> problems_of(const TranslatorShape& shape, const ConfigNames& names) {
+  constexpr int64_t kLargest = 1 << 24, kLayers = 1024;
+  std::vector<std::string> found;
+  check_range(found, names.vocabulary, shape.vocabulary_size, 2, kLargest);
+  check_range(found, names.target_vocabulary, shape.target_vocabulary_size, 0, kLargest);
+  check_range(found, names.d_model, shape.d_model, 1, 1 << 16);
+  check_range(found, "encoder_layers", shape.encoder_layers, 1, kLayers);
+  check_range(found, "decoder_layers", shape.decoder_layers, 1, kLayers);
+  check_range(found, names.encoder_ff, shape.encoder_ff, 1, 1 << 20);
+  check_range(found, names.decoder_ff, shape.decoder_ff, 1, 1 << 20);
+  check_range(found, names.max_positions, shape.max_positions, 1, 1 << 20);
+  if (found.empty()) {
+    check_heads(found, names.encoder_heads, shape.encoder_heads, shape, names);
+    if (found.empty()) check_heads(found, names.decoder_heads, shape.decoder_heads, shape, names);
+    if (found.empty()) check_own_heads(found, shape);
+  }
+  if (shape.activation == Activation::kNone) found.push_back(no_activation());
+  if (found.empty()) return problems_of(config_of(shape), names);
+  // Layers cannot be made, but what else is wrong can be told.
+  TranslatorShape without_layers = shape;
+  without_layers.encoder_layers = without_layers.decoder_layers = 0;
+  check_dropout_and_words(found, config_of(without_layers), names);
+  return found;
+}
+
+}  // namespace mh
