@@ -42,7 +42,9 @@ class CausalModel final : public LanguageModel {
   /// Sets random weights, a function of the seed.
   void initialise(uint64_t seed);
 
+  ModelKind kind() const override { return ModelKind::kCausal; }
   ModelFacts facts() const override;
+  EmbeddingConfig embedding_config() const override { return config_.embedding; }
   std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
   bool predicts() const override { return config_.predicts; }
   /// Throws UsageError when the model predicts nothing.

@@ -19,7 +19,7 @@ const EncoderDecoderConfig& checked(const EncoderDecoderConfig& config) {
   return config;
 }
 
-EmbeddingConfig embedding_config(const EncoderDecoderConfig& config, int64_t vocabulary) {
+EmbeddingConfig embedding_of(const EncoderDecoderConfig& config, int64_t vocabulary) {
   return {.vocabulary = vocabulary, .d_model = config.d_model, .scaled = config.scale_embedding};
 }
 
@@ -30,10 +30,10 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config)
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites)
     : config_(config),
-      embedding_(embedding_config(config, config.vocabulary_size)),
+      embedding_(embedding_of(config, config.vocabulary_size)),
       target_embedding_(config.share_embeddings ? nullptr
                                                 : std::make_unique<Embedding>(
-                                                      embedding_config(config, config.target_vocabulary()))),
+                                                      embedding_of(config, config.target_vocabulary()))),
       output_(config.share_embeddings
                   ? nullptr
                   : std::make_unique<Parameter>(config.target_vocabulary(), config.d_model)),
@@ -86,6 +86,10 @@ ModelFacts EncoderDecoder::facts() const {
           .start_id = config_.decoder_start_id,
           .d_model = config_.d_model,
           .positions = config_.positions};
+}
+
+EmbeddingConfig EncoderDecoder::embedding_config() const {
+  return embedding_of(config_, config_.vocabulary_size);
 }
 
 Var EncoderDecoder::last_states(Context& context, const Sequences& text, const Sequences& target) const {

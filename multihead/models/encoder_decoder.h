@@ -36,7 +36,9 @@ class EncoderDecoder final : public LanguageModel {
   /// [N target tokens, d_model].
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
+  ModelKind kind() const override { return ModelKind::kTranslator; }
   ModelFacts facts() const override;
+  EmbeddingConfig embedding_config() const override;
   std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;

@@ -10,7 +10,6 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/models/config_checks.h"
-#include "multihead/models/next_words.h"
 
 namespace mh {
 namespace {
@@ -99,26 +98,8 @@ Var EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) 
                                                      .rows = one_row_each(tape.arena(), ragged.sequences())});
 }
 
-Var EncoderModel::logits(Context& context, Var states, const Sequences& tokens) const {
-  const Var before = before_words(context, states);
-  return NextWords(masked_words(), context, before, {.offsets = tokens.ragged->offsets()}).logits();
-}
-
 void EncoderModel::call_pooled(Context& context, Var states, const Sequences& tokens) const {
   if (pooler_ && context.wants({"encoder", SitePart::kPooled})) pooled(context, states, tokens);
-}
-
-void EncoderModel::call_output_sites(Context& context, Var states, const Sequences& rows) const {
-  call_pooled(context, states, rows);
-  if (words_ && context.wants(masked_words().site())) logits(context, states, rows);
-}
-
-void EncoderModel::visit_output_sites(const SiteVisitor& visitor) const {
-  const auto visit = [&](const Site& site, int64_t columns) {
-    visitor({.name = site.name(), .columns = columns});
-  };
-  if (pooler_) visit({"encoder", SitePart::kPooled}, config_.embedding.d_model);
-  if (words_) visit(masked_words().site(), masked_words().size());
 }
 
 const EncoderModel::MaskedWords& EncoderModel::words() const {
@@ -126,14 +107,14 @@ const EncoderModel::MaskedWords& EncoderModel::words() const {
   return *words_;
 }
 
-Var EncoderModel::before_words(Context& context, Var states) const {
+Var EncoderModel::word_states(const Context& context, Var states) const {
   const MaskedWords& words = this->words();
   const Var activated = affine(context.tape, states, words.dense.affine,
                                {.activation = config_.masked_words->activation, .dropout = {}});
   return words.norm.forward(context, activated);
 }
 
-const VocabularyHead& EncoderModel::masked_words() const {
+const VocabularyHead& EncoderModel::vocabulary() const {
   return words().head;
 }
 

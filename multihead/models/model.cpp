@@ -8,6 +8,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
+#include "multihead/models/next_words.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/nn/stack.h"
 
@@ -93,6 +95,12 @@ std::vector<const Stack*> Model::stacks() const {
   return {all.begin(), all.end()};
 }
 
+std::vector<const StackConfig*> Model::stack_configs() const {
+  std::vector<const StackConfig*> configs;
+  for (const Stack* stack : stacks()) configs.push_back(&stack->config());
+  return configs;
+}
+
 std::vector<Model::AttentionName> Model::attentions() const {
   std::vector<AttentionName> names;
   for (const Stack* stack : stacks()) {
@@ -137,15 +145,31 @@ std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {
   throw UsageError(fmt::format("this model has no head '{}'; it has {}", pattern.text(), in_words(all)));
 }
 
-Var Model::logits(Context&, Var, const Sequences&) const {
-  throw UsageError("this model predicts no words");
+Var Model::word_states(const Context&, Var states) const {
+  return states;
+}
+
+NextWords Model::next_words(const Context& context, Var states, const Sequences& rows) const {
+  const VocabularyHead& head = vocabulary();
+  return {head, context, word_states(context, states), {.offsets = rows.ragged->offsets()}};
+}
+
+Var Model::logits(Context& context, Var states, const Sequences& rows) const {
+  return next_words(context, states, rows).logits();
+}
+
+void Model::call_output_sites(Context& context, Var states, const Sequences& rows) const {
+  call_pooled(context, states, rows);
+  if (predicts() && context.wants(vocabulary().site())) logits(context, states, rows);
 }
 
 std::vector<SiteShape> Model::sites() const {
   std::vector<SiteShape> all;
   const SiteVisitor add = [&](const SiteShape& site) { all.push_back(site); };
   for (const Stack* stack : stacks()) stack->visit_sites(add);
-  visit_output_sites(add);
+  if (pools())
+    add({.name = Site{stacks().back()->config().name, SitePart::kPooled}.name(), .columns = facts().d_model});
+  if (predicts()) add({.name = vocabulary().site().name(), .columns = vocabulary().size()});
   return all;
 }
 

@@ -33,7 +33,7 @@ class NormLayer {
             .kind = kind_,
             .epsilon = epsilon_};
   }
-  Var forward(Context& context, Var x, const Dropout& dropout = {}) const {
+  Var forward(const Context& context, Var x, const Dropout& dropout = {}) const {
     return normalise(context.tape, x, parameters(), dropout);
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) {

@@ -12,10 +12,8 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/kernels/norm.h"
-#include "multihead/models/causal_model.h"
-#include "multihead/models/encoder_decoder.h"
-#include "multihead/models/encoder_model.h"
 #include "multihead/nn/canonical_weights.h"
+#include "multihead/nn/embedding.h"
 #include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/geometries/query_key_scheme.h"
 #include "multihead/nn/geometries/weight_scheme.h"
@@ -52,26 +50,11 @@ DoubleMatrix product_of_tables(const Weight& out, const Weight& in) {
 }  // namespace
 
 CircuitModel::CircuitModel(const Model& model) : model_(model) {
-  if (const auto* translator = dynamic_cast<const EncoderDecoder*>(&model)) {
-    translates_ = true;
-    one_table_ = translator->config().share_embeddings;
-    add(encoder_stack(translator->config()));
-    add(decoder_stack(translator->config()));
-  } else {
-    const auto* causal = dynamic_cast<const CausalModel*>(&model);
-    const auto* encoder = dynamic_cast<const EncoderModel*>(&model);
-    MH_ASSERT(causal != nullptr || encoder != nullptr);
-    add(causal != nullptr ? causal->config().stack : encoder->config().stack);
-    const EmbeddingConfig& embedding =
-        causal != nullptr ? causal->config().embedding : encoder->config().embedding;
-    if (embedding.norm) embedding_norm_ = embedding.norm->kind;
-  }
+  for (const StackConfig* stack : model.stack_configs()) norms_[stack->name] = stack->norm;
+  if (const EmbeddingConfig embedding = model.embedding_config(); embedding.norm)
+    embedding_norm_ = embedding.norm->kind;
   model.visit(ConstParameterVisitor(
       [&](const std::string& name, const Parameter& parameter) { parameters_[name] = &parameter; }));
-}
-
-void CircuitModel::add(const StackConfig& stack) {
-  norms_[stack.name] = stack.norm;
 }
 
 CircuitModel::FoldedNorm CircuitModel::norm(const std::string& gain, NormKind kind) const {
@@ -152,8 +135,8 @@ CircuitWeights CircuitModel::weights(const std::string& attention) const {
 std::optional<DoubleMatrix> CircuitModel::words(AttentionKind kind) const {
   if (!model_.predicts()) return std::nullopt;
   // Nothing predicts the words of a source; those of two tables are different words.
-  if (translates_ && kind == AttentionKind::kEncoderSelf) return std::nullopt;
-  if (kind == AttentionKind::kCross && !one_table_) return std::nullopt;
+  if (kind == AttentionKind::kEncoderSelf && model_.kind() == ModelKind::kTranslator) return std::nullopt;
+  if (kind == AttentionKind::kCross && parameters_.contains("target_embedding")) return std::nullopt;
 
   const auto table = [&](std::initializer_list<const char*> names) -> const Weight& {
     for (const char* name : names) {

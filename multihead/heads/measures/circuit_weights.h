@@ -45,7 +45,6 @@ class CircuitModel {
     void multiply_left(DoubleMatrix& m) const;   // m becomes N m
     void multiply_right(DoubleMatrix& m) const;  // m becomes m N
   };
-  void add(const StackConfig& stack);
   /// The norm whose gain has this name, e.g. "encoder.final_norm.gain", if the model has one.
   FoldedNorm norm(const std::string& gain, NormKind kind) const;
   FoldedNorm norm_before(const std::string& attention) const;
@@ -54,8 +53,6 @@ class CircuitModel {
   const Model& model_;
   std::map<std::string, NormConfig, std::less<>> norms_;  // of each stack
   NormKind embedding_norm_ = NormKind::kLayer;            // where there is one
-  bool translates_ = false;
-  bool one_table_ = true;  // of a translator: source and target share it
   std::map<std::string, const Parameter*, std::less<>> parameters_;
 };
 
