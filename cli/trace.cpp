@@ -87,8 +87,8 @@ Traced of_model(const TraceFlags& flags) {
   folder.model->attention(name);  // a name that is not there is said before anything is translated
   const Observation seen =
       observe_text(folder, flags.text, flags.target_text,
-                   {.keep = sites_of_trace(name), .remark = [](const std::string& line) { remark(line); }});
-  const AttentionKind kind = attention_place(name).kind;
+                   {.keep = sites_of_trace(*folder.model, name), .remark = [](const std::string& line) { remark(line); }});
+  const AttentionKind kind = folder.model->place(name).kind;
   Traced traced{
       trace_attention(*folder.model, name, seen.values),
       {kind == AttentionKind::kEncoderSelf ? seen.source.labels : seen.target.labels, seen.key_labels(kind)}};

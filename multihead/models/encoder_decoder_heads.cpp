@@ -93,7 +93,7 @@ EncoderDecoderConfig config_for(const EncoderDecoderConfig& before, const HeadsO
 
 std::unique_ptr<Model> EncoderDecoder::with_heads(const HeadsOfAttentions& heads) const {
   HeadsOfAttentions all;
-  for (const AttentionName& named : attentions()) all[named.name] = attention(named.name).geometry();
+  for (const Attention& named : attentions()) all[named.name] = attention(named.name).geometry();
   for (const auto& [name, geometry] : heads) {
     attention(name);  // it must be there
     all[name] = geometry;

@@ -17,6 +17,7 @@
 #include "multihead/autograd/parameter.h"
 #include "multihead/base/enum_names.h"
 #include "multihead/kernels/mask.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_geometry.h"
 #include "multihead/nn/head_name.h"
@@ -81,18 +82,21 @@ class Model {
   /// empty. Throws Error when the states are not finite: what was seen at sites is then worth nothing.
   Var read(Context& context, const Sequences& text, const Sequences& target) const;
 
-  /// The name of an attention, "encoder.3.self_attention" or "decoder.0.cross_attention", and its number of heads.
-  struct AttentionName {
-    std::string name;
-    int heads;
+  /// One of its attentions.
+  struct Attention {
+    std::string name;  // "encoder.3.self_attention", "decoder.0.cross_attention"
+    int heads = 0;
+    AttentionPlace place = {};
   };
-  std::vector<AttentionName> attentions() const;
+  std::vector<Attention> attentions() const;
   /// Returns an attention. Throws UsageError on an unknown name, listing the names that exist.
   MultiHeadAttention& attention(std::string_view name);
   const MultiHeadAttention& attention(std::string_view name) const;
   /// Returns a model of the same shape, all parameters 0, but for the heads of these attentions; the others stay. Throws
   /// UsageError on an attention that it does not have, and on heads that cannot be.
   virtual std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const = 0;
+  /// Where an attention stands. Throws the same UsageError.
+  AttentionPlace place(std::string_view attention) const;
   /// What the queries of an attention may see. Throws the same UsageError.
   Mask mask(std::string_view attention) const;
   /// The heads that a name or a pattern (nn/head_name.h) stands for, in the order of attentions(). Throws

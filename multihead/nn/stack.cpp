@@ -101,9 +101,13 @@ void Stack::visit(const ParameterVisitor& visitor) {
 }
 
 void Stack::visit_attentions(const AttentionVisitor& visitor) const {
-  for (const StackLayer& layer : layers_) {
-    visitor(layer.self_attention());
-    if (layer.cross_attention() != nullptr) visitor(*layer.cross_attention());
+  const AttentionKind self =
+      config_.name == "encoder" ? AttentionKind::kEncoderSelf : AttentionKind::kDecoderSelf;
+  for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
+    const StackLayer& layer = layers_[static_cast<size_t>(i)];
+    visitor(layer.self_attention(), {.kind = self, .layer = i});
+    if (layer.cross_attention() != nullptr)
+      visitor(*layer.cross_attention(), {.kind = AttentionKind::kCross, .layer = i});
   }
 }
 

@@ -31,7 +31,7 @@ using AttentionShape = std::tuple<std::string, int, int, int, int, int>;
 
 std::vector<AttentionShape> attentions_of(const LoadedModel& loaded) {
   std::vector<AttentionShape> shapes;
-  for (const Model::AttentionName& attention : loaded.model().attentions()) {
+  for (const Model::Attention& attention : loaded.model().attentions()) {
     const HeadGeometry& heads = loaded.model().attention(attention.name).geometry();
     shapes.emplace_back(attention.name, attention.heads, heads.key_heads, heads.value_heads, heads.d_key,
                         heads.d_value);

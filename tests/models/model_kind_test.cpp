@@ -12,7 +12,9 @@
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/model.h"
 #include "multihead/nn/embedding.h"
+#include "multihead/nn/head_name.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/multi_head_attention.h"
 #include "multihead/nn/stack_config.h"
 #include "tests/support/small_model.h"
 
@@ -65,6 +67,32 @@ TEST(ModelKind, IsThatOfTheClass) {
   EXPECT_EQ(encoder.embedding_config().token_types, 2);
   EXPECT_EQ(causal.embedding_config().vocabulary, 31);
   EXPECT_EQ(translator.embedding_config().vocabulary, small_config().vocabulary_size);
+}
+
+TEST(ModelKind, AttentionsSayWhereTheyStand) {
+  const EncoderDecoder translator(small_config());
+  for (const Model::Attention& one : translator.attentions()) {
+    const bool crosses = one.place.kind == AttentionKind::kCross;
+    EXPECT_EQ(one.name, std::string(one.place.stack()) + "." + std::to_string(one.place.layer) +
+                            (crosses ? ".cross_attention" : ".self_attention"));
+    EXPECT_EQ(translator.place(one.name), one.place);
+    EXPECT_EQ(translator.attention(one.name).heads(), one.heads);
+  }
+  const CausalModel causal(kind_of_causal(true));
+  EXPECT_EQ(causal.attentions().front().place.kind, AttentionKind::kDecoderSelf);
+  EXPECT_THAT([&] { translator.place("encoder.3.cross_attention"); },
+              ThrowsMessage<UsageError>(HasSubstr("this model has no attention 'encoder.3.cross_attention'")));
+}
+
+TEST(ModelKind, TakesOnlyNamesOfHeadsThatItHas) {
+  const EncoderDecoder translator(small_config());
+  EXPECT_EQ(parse_head_name("encoder.3.self_attention.1"), (HeadName{"encoder.3.self_attention", 1}));
+  for (const char* wrong :
+       {"", ".", "..", "encoder.0.self_attention", "encoder.0.cross_attention.1",
+        "encoder.-1.self_attention.1", "encoder.0.self_attention.x", "encoder.0.self_attention.1 ",
+        "decoder..self_attention.1", "encoder.99999999999.self_attention.0"}) {
+    EXPECT_THROW(translator.heads_named(HeadPattern(wrong)), UsageError) << wrong;
+  }
 }
 
 TEST(ModelKind, OnlyAHeadForMaskedWordsMakesOtherStatesOfStates) {

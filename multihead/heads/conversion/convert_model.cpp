@@ -41,7 +41,7 @@ std::unique_ptr<Model> convert_model(Model& model, const ConvertLayer& convert) 
   const ModelFacts facts = model.facts();
   std::map<std::string, LayerWeights> converted;
   HeadsOfAttentions heads;
-  for (const auto& [name, count] : model.attentions()) {
+  for (const auto& [name, count, place] : model.attentions()) {
     const LayerWeights old = weights_of(model.attention(name), facts.d_model);
     try {
       LayerWeights& layer = converted[name] = convert(name, old);

@@ -3,34 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/heads/importance/score_pass.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/stack_config.h"
 
 namespace mh {
 namespace {
 
-/// How many layers each stack has, by its name.
-std::map<std::string, int> layers_of_stacks(const Model& model) {
-  std::map<std::string, int> layers;
-  for (const auto& [name, heads] : model.attentions()) {
-    const std::string stack = name.substr(0, name.find('.'));
-    layers[stack] = std::max(layers[stack], attention_place(name).layer + 1);
-  }
-  return layers;
-}
-
 /// The streams of a pass by which others begin at a layer.
 class LayerInputs {
  public:
-  explicit LayerInputs(const Model& model) : layers_(layers_of_stacks(model)) {
+  explicit LayerInputs(const Model& model) {
+    for (const StackConfig* stack : model.stack_configs())
+      layers_[stack->name] = static_cast<int>(stack->layers.size());
     for (const auto& [stack, layers] : layers_) {
       for (int i = 0; i < layers; ++i) values_.keep(input_site(stack, i));
       values_.keep(fmt::format("{}.{}.output", stack, layers - 1));
@@ -40,13 +35,13 @@ class LayerInputs {
   SiteValues& sites() { return values_; }
 
   /// Where a pass begins that differs from the kept one at this attention.
-  std::vector<LayerStart> starts_at(const std::string& attention) const {
-    const std::string stack = attention.substr(0, attention.find('.'));
-    const auto own = layers_.find(stack);
-    const int layer = attention_place(attention).layer;
+  std::vector<LayerStart> starts_at(const AttentionPlace& place) const {
     std::vector<LayerStart> starts{
-        {.stack = own->first, .layer = layer, .input = values_.value(input_site(stack, layer)).view()}};
-    if (const auto encoder = layers_.find("encoder"); stack == "decoder" && encoder != layers_.end()) {
+        {.stack = place.stack(),
+         .layer = place.layer,
+         .input = values_.value(input_site(place.stack(), place.layer)).view()}};
+    if (const auto encoder = layers_.find("encoder");
+        place.kind != AttentionKind::kEncoderSelf && encoder != layers_.end()) {
       const std::string last = fmt::format("encoder.{}.output", encoder->second - 1);
       starts.push_back(
           {.stack = encoder->first, .layer = encoder->second, .input = values_.value(last).view()});
@@ -55,11 +50,11 @@ class LayerInputs {
   }
 
  private:
-  static std::string input_site(const std::string& stack, int layer) {
+  static std::string input_site(std::string_view stack, int layer) {
     return fmt::format("{}.{}.input", stack, layer);
   }
 
-  std::map<std::string, int> layers_;
+  std::map<std::string, int, std::less<>> layers_;  // of each stack
   SiteValues values_;
 };
 
@@ -149,7 +144,7 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
     for (size_t h = 0; h < heads.size(); ++h) {
       SiteValues without = ablated(heads[h], heads_of[heads[h].attention], options, with_means, means);
       SitesInTurn sites(options.sites, without);
-      const std::vector<LayerStart> starts = inputs.starts_at(heads[h].attention);
+      const std::vector<LayerStart> starts = inputs.starts_at(all.place(heads[h].attention));
       ScorePass pass(without_head, model, texts.kind, batch, {.sites = &sites, .starts = starts});
       const std::vector<double> after = pass.scores(references, scratch);
       for (size_t s = 0; s < numbers.size(); ++s)

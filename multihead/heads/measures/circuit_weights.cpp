@@ -63,14 +63,15 @@ CircuitModel::FoldedNorm CircuitModel::norm(const std::string& gain, NormKind ki
   return {.gain = found->second->value.view(), .centred = kind == NormKind::kLayer};
 }
 
-CircuitModel::FoldedNorm CircuitModel::norm_before(const std::string& attention) const {
-  const NormConfig& of_stack = norms_.at(attention.substr(0, attention.find('.')));
+CircuitModel::FoldedNorm CircuitModel::norm_before(const std::string& attention,
+                                                   const AttentionPlace& place) const {
+  const NormConfig& of_stack = norms_.find(place.stack())->second;
   if (of_stack.placement != NormPlacement::kPre) return {};
   return norm(attention + "_norm.gain", of_stack.kind);
 }
 
-CircuitModel::FoldedNorm CircuitModel::norm_at_end(const std::string& stack) const {
-  return norm(stack + ".final_norm.gain", norms_.at(stack).kind);
+CircuitModel::FoldedNorm CircuitModel::norm_at_end(std::string_view stack) const {
+  return norm(fmt::format("{}.final_norm.gain", stack), norms_.find(stack)->second.kind);
 }
 
 void CircuitModel::FoldedNorm::multiply_left(DoubleMatrix& m) const {
@@ -118,8 +119,9 @@ CircuitWeights CircuitModel::weights(const std::string& attention) const {
   for (int h = 0; h < g.heads; ++h) found.outputs.push_back(output_matrix(layer, h));
 
   const QueryKeyScheme& met = query_key_scheme_of(g);
-  const bool crosses = attention_place(attention).kind == AttentionKind::kCross;
-  const FoldedNorm own = norm_before(attention), of_keys = crosses ? norm_at_end("encoder") : own;
+  const AttentionPlace place = model_.place(attention);
+  const bool crosses = place.kind == AttentionKind::kCross;
+  const FoldedNorm own = norm_before(attention, place), of_keys = crosses ? norm_at_end("encoder") : own;
   for (DoubleMatrix& w : found.queries) {
     met.fold_gain(layer, HeadPart::kQueries, w);
     own.multiply_left(w);
@@ -144,11 +146,11 @@ std::optional<DoubleMatrix> CircuitModel::words(AttentionKind kind) const {
     }
     throw InternalError("a model that predicts words has no table of them");
   };
-  const std::string stack = kind == AttentionKind::kEncoderSelf ? "encoder" : "decoder";
+  const std::string_view stack = AttentionPlace{.kind = kind}.stack();
   DoubleMatrix words =
       product_of_tables(table({"output", "embedding"}), table({"target_embedding", "embedding"}));
   if (const auto dense = parameters_.find("masked_words.w"); dense != parameters_.end()) {
-    norm("masked_words.norm.gain", norms_.at(stack).kind).multiply_left(words);
+    norm("masked_words.norm.gain", norms_.find(stack)->second.kind).multiply_left(words);
     words = product(in_double(dense->second->value.view()).view(), words.view());
   }
   norm_at_end(stack).multiply_left(words);

@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/nn/list_sites.h"
+#include "multihead/nn/stack_config.h"
 
 namespace mh {
 namespace {
@@ -34,14 +34,14 @@ std::string PatchPlace::name(int layers) const {
 PatchedPasses::PatchedPasses(const PatchReader& reader, const PatchTexts& texts, const Options& options)
     : reader_(reader), texts_(texts), options_(options) {
   if (options.sites != nullptr) reader.check(*options.sites);
-  for (const Model::AttentionName& attention : reader.model().attentions()) {
-    const AttentionPlace place = attention_place(attention.name);
-    int& layers = layers_[place.kind == AttentionKind::kEncoderSelf ? kEncoderStack : kDecoderStack];
-    layers = std::max(layers, place.layer + 1);
-  }
+  for (const Model::Attention& attention : reader.model().attentions())
+    head_columns_[heads_site(attention.name)] = 0;
   for (const SiteShape& site : reader.model().sites()) {
-    if (site.name.ends_with("attention.heads")) head_columns_[site.name] = site.columns / site.blocks;
+    if (const auto found = head_columns_.find(site.name); found != head_columns_.end())
+      found->second = site.columns / site.blocks;
   }
+  for (const StackConfig* stack : reader.model().stack_configs())
+    layers_[stack->name] = static_cast<int>(stack->layers.size());
   const auto keep_stream = [&](SiteValues& values) {
     for (const auto& [stack, layers] : layers_) {
       values.keep(stack + ".*.input");

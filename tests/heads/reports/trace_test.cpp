@@ -252,7 +252,7 @@ TEST(Trace, WalksThroughTheLayersOfAModel) {
   read.add(source, 0);
   written.add(target, 0);
   model.read(context, read.view(), written.view());
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     const AttentionTrace trace = trace_attention(model, name, source, target);
     for (int h = 0; h < heads; ++h) {
       const Tensor& weights = trace.step("weights_" + std::to_string(h)).value;

@@ -130,7 +130,7 @@ TEST_P(WeightRules, GiveTheValuesThatTheyName) {
   for (const WeightRule rule : kRules) {
     SiteValues values = ruled(rule);
     states(values);
-    stack.visit_attentions([&](const MultiHeadAttention& attention) {
+    stack.visit_attentions([&](const MultiHeadAttention& attention, const AttentionPlace&) {
       const HeadGeometry& geometry = attention.geometry();
       const bool normed = geometry.weights == HeadWeights::kDifferential;
       const KeptValue &rows = values.kept(attention.name() + ".values"),
@@ -201,7 +201,7 @@ TEST_P(WeightRules, AreTheSameInCachedDecoding) {
 }
 
 TEST_P(WeightRules, LeaveTheGradientToTheValues) {
-  stack.visit_attentions([&](const MultiHeadAttention& attention) {
+  stack.visit_attentions([&](const MultiHeadAttention& attention, const AttentionPlace&) {
     SCOPED_TRACE(attention.name());
     SiteValues values;
     values.replace_weights(attention.name() + ".*", WeightRule::kUniform);
