@@ -58,7 +58,7 @@ class CausalModel final : public LanguageModel {
   void visit(const ParameterVisitor& visitor) override;
 
  private:
-  CausalModel(const CausalConfig& config, DropoutSites sites);
+  CausalModel(const CausalConfig& config, DropoutStreams streams);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
 

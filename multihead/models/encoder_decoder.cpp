@@ -26,9 +26,9 @@ EmbeddingConfig embedding_of(const EncoderDecoderConfig& config, int64_t vocabul
 }  // namespace
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config)
-    : EncoderDecoder(checked(config), DropoutSites()) {}
+    : EncoderDecoder(checked(config), DropoutStreams()) {}
 
-EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites)
+EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutStreams streams)
     : config_(config),
       embedding_(embedding_of(config, config.vocabulary_size)),
       target_embedding_(config.share_embeddings ? nullptr
@@ -43,8 +43,8 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites 
           config.positions == Positions::kLearned
               ? std::make_unique<PositionTable>(config.positions, config.max_positions, config.d_model)
               : nullptr),
-      encoder_(encoder_stack(config), sites),
-      decoder_(decoder_stack(config), sites),
+      encoder_(encoder_stack(config), streams),
+      decoder_(decoder_stack(config), streams),
       head_("decoder", output_ ? *output_ : embedding_.table(), &logits_bias_) {}
 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
@@ -64,7 +64,7 @@ void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
 Var EncoderDecoder::encode(Context& context, const Sequences& source) const {
   const Var x =
       embedding_.forward(context, source, positions_,
-                         dropout_at(context, config_.dropout.residual, kFirstEmbeddingSite, source));
+                         dropout_at(context, config_.dropout.residual, kFirstEmbeddingStream, source));
   return encoder_.forward(context, x, source);
 }
 
@@ -72,7 +72,7 @@ Var EncoderDecoder::decode(Context& context, const Sequences& target_in, Var mem
                            const Sequences& source) const {
   const Var x = target_embedding().forward(
       context, target_in, target_positions(),
-      dropout_at(context, config_.dropout.residual, kSecondEmbeddingSite, target_in));
+      dropout_at(context, config_.dropout.residual, kSecondEmbeddingStream, target_in));
   const Memory read{.rows = memory, .sequences = &source};
   return decoder_.forward(context, x, target_in, &read);
 }

@@ -50,7 +50,7 @@ class EncoderDecoder final : public LanguageModel {
   void visit(const ParameterVisitor& visitor) override;
 
  private:
-  EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites);
+  EncoderDecoder(const EncoderDecoderConfig& config, DropoutStreams streams);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&encoder_, &decoder_}; }
   const Embedding& target_embedding() const { return target_embedding_ ? *target_embedding_ : embedding_; }

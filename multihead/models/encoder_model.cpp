@@ -49,18 +49,18 @@ EncoderModel::MaskedWords::MaskedWords(const EncoderConfig& config, const Parame
       bias(1, config.embedding.vocabulary),
       head("encoder", table, &bias) {}
 
-EncoderModel::EncoderModel(const EncoderConfig& config) : EncoderModel(checked(config), DropoutSites()) {}
+EncoderModel::EncoderModel(const EncoderConfig& config) : EncoderModel(checked(config), DropoutStreams()) {}
 
-EncoderModel::EncoderModel(const EncoderConfig& config, DropoutSites sites)
+EncoderModel::EncoderModel(const EncoderConfig& config, DropoutStreams streams)
     : config_(config),
       embedding_(config.embedding),
       positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
-      stack_(config.stack, sites),
+      stack_(config.stack, streams),
       pooler_(config.pooler ? std::make_unique<Dense>(config.embedding.d_model) : nullptr),
       words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr) {}
 
 Var EncoderModel::states(Context& context, const Sequences& tokens) const {
-  const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, tokens);
+  const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingStream, tokens);
   return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout), tokens);
 }
 

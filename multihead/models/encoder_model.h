@@ -69,7 +69,7 @@ class EncoderModel final : public Model {
   void visit(const ParameterVisitor& visitor) override;
 
  private:
-  EncoderModel(const EncoderConfig& config, DropoutSites sites);
+  EncoderModel(const EncoderConfig& config, DropoutStreams streams);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
 

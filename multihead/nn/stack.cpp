@@ -7,11 +7,11 @@
 
 namespace mh {
 
-Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
+Stack::Stack(const StackConfig& config, DropoutStreams& streams) : config_(config) {
   for (size_t i = 0; i < config.layers.size(); ++i) {
     if (const StackMask& mask = config.mask_of(i); mask.has_window() && mask.window < 1)
       throw UsageError(fmt::format("{}.{}: window is {}; expected at least 1", config.name, i, mask.window));
-    layers_.emplace_back(config, static_cast<int>(i), sites);
+    layers_.emplace_back(config, static_cast<int>(i), streams);
   }
   if (config.one_bias && config.positions == Positions::kT5) {
     // The first layer's own table serves all.

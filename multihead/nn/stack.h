@@ -30,7 +30,7 @@ using AttentionVisitor =
 class Stack {
  public:
   /// Throws UsageError when a layer cannot be built.
-  Stack(const StackConfig& config, DropoutSites& sites);
+  Stack(const StackConfig& config, DropoutStreams& streams);
 
   const StackConfig& config() const { return config_; }
 
