@@ -54,7 +54,7 @@ struct Results {
 };
 
 struct Timed {
-  std::unique_ptr<mh::DropoutSites> sites = std::make_unique<mh::DropoutSites>();
+  std::unique_ptr<mh::DropoutStreams> streams = std::make_unique<mh::DropoutStreams>();
   std::unique_ptr<mh::MultiHeadAttention> layer;
   std::vector<double> forward, both;
 };
@@ -97,7 +97,7 @@ int run(int argc, char** argv) {
   for (size_t i = 0; i < names.size(); ++i) {
     const mh::HeadGeometry geometry = mh::geometry_preset(names[i].name, kHeads, kModel);
     all[i].layer = std::make_unique<mh::MultiHeadAttention>(
-        "layer", mh::MultiHeadAttentionConfig{.d_model = kModel, .geometry = geometry}, *all[i].sites);
+        "layer", mh::MultiHeadAttentionConfig{.d_model = kModel, .geometry = geometry}, *all[i].streams);
     mh::Random own(2);
     all[i].layer->initialise(own);
   }

@@ -166,17 +166,26 @@ std::optional<Plan> plan_of(const ConvertFlags& flags) {
       }};
 }
 
-std::vector<Cost> costs_of(const Model& before, const Model& after) {
-  std::vector<Cost> costs{{"parameters", "parameters", {before.parameter_count(), after.parameter_count()}}};
-  const auto *a = dynamic_cast<const EncoderDecoder*>(&before),
-             *b = dynamic_cast<const EncoderDecoder*>(&after);
-  if (a == nullptr || b == nullptr) return costs;
-  const int64_t tokens = std::min(a->config().max_positions, 30);
-  const LedgerPart of_a = model_ledger(a->config(), tokens, tokens).total();
-  const LedgerPart of_b = model_ledger(b->config(), tokens, tokens).total();
-  costs.push_back({"flops", "FLOPs, 30 tokens on each side", {of_a.flops(), of_b.flops()}});
-  costs.push_back({"exponentials", "exponentials", {of_a.exponentials, of_b.exponentials}});
-  costs.push_back({"kept_bytes", "bytes kept in training", {of_a.kept_bytes, of_b.kept_bytes}});
+/// What the model of a folder costs.
+struct ModelCosts {
+  explicit ModelCosts(const ModelFolder& folder) : parameters(folder.model->parameter_count()) {
+    if (folder.model->kind() != ModelKind::kTranslator) return;
+    const EncoderDecoderConfig& config = folder.translator().config();
+    const int64_t tokens = std::min(config.max_positions, 30);
+    work = model_ledger(config, tokens, tokens).total();
+  }
+
+  int64_t parameters;
+  std::optional<LedgerPart> work;  // of a translator
+};
+
+std::vector<Cost> costs_of(const ModelCosts& before, const ModelCosts& after) {
+  std::vector<Cost> costs{{"parameters", "parameters", {before.parameters, after.parameters}}};
+  if (!before.work || !after.work) return costs;
+  const LedgerPart &a = *before.work, &b = *after.work;
+  costs.push_back({"flops", "FLOPs, 30 tokens on each side", {a.flops(), b.flops()}});
+  costs.push_back({"exponentials", "exponentials", {a.exponentials, b.exponentials}});
+  costs.push_back({"kept_bytes", "bytes kept in training", {a.kept_bytes, b.kept_bytes}});
   return costs;
 }
 
@@ -211,13 +220,15 @@ void run(const ConvertFlags& flags) {
                      .seed = flags.seed,
                      .seed_given = flags.given("--seed")};
   const ComparedSentences sentences = compared_sentences(folder, on);
+  const ModelCosts costs_before(folder);
+  const LanguageModel* const predicting = flags.target.empty() ? nullptr : &folder.language_model();
   const std::unique_ptr<Model> model = std::exchange(folder.model, plan->run(*folder.model));
   const Model& made = *folder.model;
   ConvertReport report{.model = flags.model,
                        .out = flags.out,
                        .conversion = plan->what,
                        .promise = plan->promise,
-                       .costs = costs_of(*model, made),
+                       .costs = costs_of(costs_before, ModelCosts(folder)),
                        .compared_on = sentences.what};
   report.difference = compare_models(*model, made, sentences.sources, sentences.targets);
   if (plan->promise == Promise::kAsMuted) {
@@ -225,10 +236,9 @@ void run(const ConvertFlags& flags) {
     for (const std::string& head : flags.remove) muted.mute(head);
     report.from_muted = compare_models(*model, made, sentences.sources, sentences.targets, &muted);
   }
-  if (!flags.target.empty()) {
-    report.mean_log_probability = {
-        .before = mean_log_probability(dynamic_cast<const LanguageModel&>(*model), sentences),
-        .after = mean_log_probability(folder.language_model(), sentences)};
+  if (predicting != nullptr) {
+    report.mean_log_probability = {.before = mean_log_probability(*predicting, sentences),
+                                   .after = mean_log_probability(folder.language_model(), sentences)};
   }
   const ModelDifference& promised = report.from_muted ? *report.from_muted : report.difference;
   if (plan->promise != Promise::kOther && !is_rounding(promised)) {

@@ -86,7 +86,7 @@ double rounded(float rate) {
 
 void describe_parts(const ModelFolder& folder, ordered_json& json) {
   json["attentions"] = ordered_json::array();
-  for (const auto& [name, heads] : folder.model->attentions()) {
+  for (const auto& [name, heads, place] : folder.model->attentions()) {
     json["attentions"].push_back({{"name", name}, {"heads", heads}});
   }
   json["files"] = ordered_json::array();
@@ -125,7 +125,7 @@ std::string parts_table(const ModelFolder& folder) {
   const auto attentions = folder.model->attentions();
   std::string text = fmt::format("attentions    (name a head as {}.{})\n", attentions.front().name,
                                  attentions.front().heads - 1);
-  for (const auto& [name, heads] : attentions) {
+  for (const auto& [name, heads, place] : attentions) {
     text +=
         fmt::format("  {:<28}{}\n", name, heads == 1 ? "head 0" : fmt::format("heads 0 to {}", heads - 1));
   }

@@ -8,9 +8,7 @@
 #include "cli/common.h"
 #include "cli/info_parts.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/models/causal_model.h"
 #include "multihead/models/config_checks.h"
-#include "multihead/models/encoder_model.h"
 
 namespace mh::cli {
 
@@ -61,20 +59,14 @@ std::string sentences_text(const SentenceModel& model) {
 }  // namespace
 
 std::optional<OneStack> one_stack(const Model& model) {
-  if (const auto* encoder = dynamic_cast<const EncoderModel*>(&model)) {
-    const EncoderConfig& c = encoder->config();
-    std::vector<std::string> heads;
-    if (c.pooler) heads.emplace_back("pooler");
-    if (c.masked_words) heads.emplace_back("masked words");
-    return OneStack{c.stack, c.embedding, c.positions, c.max_positions, heads};
-  }
-  if (const auto* causal = dynamic_cast<const CausalModel*>(&model)) {
-    const CausalConfig& c = causal->config();
-    std::vector<std::string> heads;
-    if (c.predicts) heads.emplace_back("next token");
-    return OneStack{c.stack, c.embedding, c.positions, c.max_positions, heads};
-  }
-  return std::nullopt;
+  if (model.kind() == ModelKind::kTranslator) return std::nullopt;
+  std::vector<std::string> heads;
+  if (model.pools()) heads.emplace_back("pooler");
+  if (model.predicts())
+    heads.emplace_back(model.kind() == ModelKind::kEncoder ? "masked words" : "next token");
+  const ModelFacts facts = model.facts();
+  return OneStack{*model.stack_configs().front(), model.embedding_config(), facts.positions,
+                  facts.max_positions, heads};
 }
 
 ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, const SentenceModel* sentences) {

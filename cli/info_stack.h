@@ -16,7 +16,7 @@ namespace mh::cli {
 /// What a model of one stack is, an encoder or a causal decoder.
 struct OneStack {
   const StackConfig& stack;
-  const EmbeddingConfig& embedding;
+  EmbeddingConfig embedding;
   Positions positions;
   int32_t max_positions;
   std::vector<std::string> heads;  // "pooler", "masked words", on top of it

@@ -9,7 +9,6 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/heads/importance/scored_texts.h"
-#include "multihead/models/encoder_decoder.h"
 
 namespace mh::cli {
 
@@ -27,7 +26,7 @@ SentenceModel load_scored(const std::string& path) {
 
 ModelFolder load_translator(const std::string& path, std::string_view verb, std::string_view instead) {
   ModelFolder folder = load_model(path);
-  if (dynamic_cast<const EncoderDecoder*>(folder.model.get()) != nullptr) return folder;
+  if (folder.model->kind() == ModelKind::kTranslator) return folder;
   throw UsageError(
       fmt::format("{} holds a {} model, but {} takes the folder of a translator (made by multihead train, or "
                   "Marian's); {}",

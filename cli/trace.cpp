@@ -87,8 +87,9 @@ Traced of_model(const TraceFlags& flags) {
   folder.model->attention(name);  // a name that is not there is said before anything is translated
   const Observation seen =
       observe_text(folder, flags.text, flags.target_text,
-                   {.keep = sites_of_trace(name), .remark = [](const std::string& line) { remark(line); }});
-  const AttentionKind kind = attention_place(name).kind;
+                   {.keep = sites_of_trace(*folder.model, name),
+                    .remark = [](const std::string& line) { remark(line); }});
+  const AttentionKind kind = folder.model->place(name).kind;
   Traced traced{
       trace_attention(*folder.model, name, seen.values),
       {kind == AttentionKind::kEncoderSelf ? seen.source.labels : seen.target.labels, seen.key_labels(kind)}};
@@ -116,7 +117,7 @@ Traced of_own_weights(const TraceFlags& flags) {
 }
 
 Traced of_random_layer(const TraceFlags& flags) {
-  DropoutSites sites;
+  DropoutStreams streams;
   const int d_model = flags.geometry.layer().d_model;
   MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
                            {.d_model = d_model,
@@ -124,7 +125,7 @@ Traced of_random_layer(const TraceFlags& flags) {
                             .geometry = flags.geometry.described(),
                             .positions = flags.positions,
                             .mask = flags.causal ? StackMask::causal() : StackMask::none()},
-                           sites);
+                           streams);
   Random random(flags.seed);
   layer.initialise(random);
   Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     values.watch("*.gates");
     mh::TextPass pass(*folder.model, seen, {.sites = &values, .mode = mh::Tape::Mode::kRecordValues});
     pass.tape().backward(pass.log_probability());
-    for (const auto& [attention, heads] : folder.model->attentions()) {
+    for (const auto& [attention, heads, place] : folder.model->attentions()) {
       std::printf("%-26s", attention.c_str());
       const mh::ConstMatrixView gradient = values.gradient(attention + ".gates");  // [1, heads]
       for (int h = 0; h < heads; ++h) std::printf(" %7.4f", static_cast<double>(std::abs(gradient(0, h))));

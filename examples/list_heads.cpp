@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     const mh::ModelFolder folder = mh::load_model_folder(argv[1]);
     std::printf("%s, %lld parameters\n", folder.model_type.c_str(),
                 static_cast<long long>(folder.model->parameter_count()));
-    for (const auto& [name, heads] : folder.model->attentions())
+    for (const auto& [name, heads, place] : folder.model->attentions())
       std::printf("%s: %d heads\n", name.c_str(), heads);
   } catch (const mh::Error& error) {
     return std::fprintf(stderr, "%s\n", error.what()), 1;

@@ -6,8 +6,8 @@
 
 int main() {
   constexpr int kModel = 8;
-  mh::DropoutSites sites;
-  mh::MultiHeadAttention layer("layer", {.d_model = kModel, .geometry = {.heads = 2}}, sites);
+  mh::DropoutStreams streams;
+  mh::MultiHeadAttention layer("layer", {.d_model = kModel, .geometry = {.heads = 2}}, streams);
   mh::Random random(1);
   layer.initialise(random);
 

@@ -16,8 +16,8 @@ int main() {
                 static_cast<long long>(cost.multiply_adds));
   }
 
-  mh::DropoutSites sites;
-  mh::MultiHeadAttention layer("layer", {.d_model = kModel, .geometry = own}, sites);
+  mh::DropoutStreams streams;
+  mh::MultiHeadAttention layer("layer", {.d_model = kModel, .geometry = own}, streams);
   mh::Random random(1);
   layer.initialise(random);
   std::as_const(layer).visit(

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     const mh::ModelFolder folder = mh::load_model_folder(argv[1]);
     const mh::Observation seen = mh::observe_text(folder, argv[2]);
     const mh::HeadName head = mh::parse_head_name(argv[3]);
-    const mh::AttentionKind kind = mh::attention_place(head.attention).kind;
+    const mh::AttentionKind kind = seen.place(head.attention).kind;
     std::printf("%s -> %s\n\n%s", argv[2], seen.translation.c_str(),
                 mh::heat_map(seen.weights(head), seen.query_labels(kind), seen.key_labels(kind)).c_str());
   } catch (const mh::Error& error) {

@@ -1,8 +1,8 @@
 // One layer of multi-head attention, MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O (Vaswani et al. 2017,
 // section 3.2.2), forward and backward. Rows [N, d_model] of all sequences lie end to end; nothing is padded.
 //
-//   mh::DropoutSites sites;
-//   mh::MultiHeadAttention layer("layer", {.d_model = 24, .geometry = {.heads = 3}}, sites);
+//   mh::DropoutStreams streams;
+//   mh::MultiHeadAttention layer("layer", {.d_model = 24, .geometry = {.heads = 3}}, streams);
 //   mh::Tape tape(mh::Tape::Mode::kRecord);
 //   mh::Context context{tape};
 //   mh::Var y = layer.self(context, tape.constant(x), rows, mh::Mask::causal());   // [N, d_model]

@@ -3,7 +3,7 @@
 //
 //   const mh::ModelFolder folder = mh::load_model_folder("en-de");
 //   folder.model->parameter_count();
-//   for (const auto& [attention, heads] : folder.model->attentions()) ...   // "encoder.3.self_attention", 4
+//   for (const auto& [attention, heads, place] : folder.model->attentions()) ...   // "encoder.3.self_attention", 4, {kEncoderSelf, 3}
 //   mh::save_model_folder("copy", folder, {.type = mh::NumberType::kBFloat16});              // Transformers opens it
 //
 // Any number of threads may use a loaded model at once. Use it with translate.h and heads.h; examples/list_heads.cpp

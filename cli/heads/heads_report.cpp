@@ -46,7 +46,7 @@ void relations_part(std::string& text, const std::vector<RelationScore>& scores,
 }
 
 bool of_decoder(const RelationScore& score) {
-  return attention_place(score.attention).kind == AttentionKind::kDecoderSelf;
+  return score.place.kind == AttentionKind::kDecoderSelf;
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ std::string heads_table(const HeadReport& report) {
         text += fmt::format("{:>5}", o == 0 ? std::string("0") : fmt::format("{:+}", o));
       }
       text += fmt::format("{:>6}{:>7}{:>5}\n",
-                          attention_place(attention).kind == AttentionKind::kDecoderSelf ? "start" : "end",
+                          head.place.kind == AttentionKind::kDecoderSelf ? "start" : "end",
                           "cosine", "JSD");
     }
     text += fmt::format("{:>4}  {:>7.2f} {:>3}  {:>8.2f}", head.head, head.entropy,
@@ -138,7 +138,7 @@ std::string aligners_table(const HeadReport& report, size_t shown) {
 }
 
 std::string head_picture(const Observation& sentence, const HeadName& head, const HeatMapOptions& options) {
-  const AttentionKind kind = attention_place(head.attention).kind;
+  const AttentionKind kind = sentence.place(head.attention).kind;
   return fmt::format("{}.{}: {}\n", head.attention, head.head, what_attends(kind)) +
          heat_map(sentence.weights(head), sentence.query_labels(kind), sentence.key_labels(kind), options);
 }

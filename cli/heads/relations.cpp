@@ -45,7 +45,7 @@ std::string offset_cell(const RelationScore& score) {
 std::string best_row(const RelationScore& score, const std::vector<RelationScore>& random) {
   const auto same = std::find_if(random.begin(), random.end(), [&](const RelationScore& other) {
     return other.relation == score.relation && other.direction == score.direction &&
-           attention_place(other.attention).kind == attention_place(score.attention).kind;
+           other.place.kind == score.place.kind;
   });
   return fmt::format("{:<14}{:<29}{:>6.1f}{:>6}{:>11}{:>7}{:>7}\n", cell_text(score.relation, 13),
                      score.found > 0 ? score.name() : "no head", 100 * score.score(),
@@ -64,7 +64,7 @@ std::string best_tables(const RelationsReport& report, int64_t least_support) {
     for (const Direction direction : {Direction::kToHead, Direction::kToDependent, Direction::kReadByHead}) {
       std::string rows;
       for (const RelationScore& score : report.chosen) {
-        if (score.direction == direction && attention_place(score.attention).kind == kind)
+        if (score.direction == direction && score.place.kind == kind)
           rows += best_row(score, report.random);
       }
       if (rows.empty()) continue;
@@ -90,7 +90,7 @@ std::string ranking(const RelationsReport& report, const std::string& relation, 
       for (const RelationScore& score : report.all) {
         relations.insert(score.relation);
         if (score.relation == relation && score.direction == direction &&
-            attention_place(score.attention).kind == kind)
+            score.place.kind == kind)
           scores.push_back(score);
       }
       if (scores.empty()) continue;

@@ -18,7 +18,7 @@
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/heads/reports/pictures/draw_similar.h"
 #include "multihead/heads/reports/similar_json.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh::cli {
 namespace {
@@ -31,7 +31,7 @@ struct SimilarFlags {
 
 /// "3.11": short enough for 80 columns.
 std::string layer_and_head(const ComparedHead& head) {
-  return fmt::format("{}.{}", attention_place(head.attention).layer, head.head);
+  return fmt::format("{}.{}", head.layer, head.head);
 }
 
 std::string ratio_of(double divergence, double null) {
@@ -82,7 +82,7 @@ std::string means_part(const ComparedHeads& of) {
                         with_interval(of.shared_keys->null_difference, 4));
   }
   for (const ComparedLayer& layer : of.layers) {
-    const std::string name = fmt::format("layer {}", attention_place(layer.attention).layer);
+    const std::string name = fmt::format("layer {}", layer.layer);
     text += mean_line(name, layer.within);
     text += mean_line(layer.within ? "  to other layers" : name + " to others", layer.to_others);
     if (!layer.shared_keys) continue;

@@ -94,7 +94,7 @@ std::string alike_table(const HeadEvidence& head) {
 }
 
 std::string page_of(const HeadEvidence& head, bool colours) {
-  const AttentionKind kind = attention_place(head.attention).kind;
+  const AttentionKind kind = head.place.kind;
   std::string text = fmt::format("\n{}: {}\n", head.name(), what_attends(kind));
   if (head.sentences() == 0) return text + "No sentence has two words.\n";
   text += wrapped(fmt::format(
@@ -133,7 +133,7 @@ std::string line_of_evidence(const HeadEvidence& head) {
   if (!head.alike.empty()) {
     const HeadLike& like = head.alike[0];
     line += fmt::format("{:>6} {:>3}",
-                        fmt::format("{}.{}", attention_place(like.head.attention).layer, like.head.head),
+                        fmt::format("{}.{}", like.layer, like.head.head),
                         whole_percent(like.agreement));
   }
   return trimmed_line(std::move(line));

@@ -81,7 +81,7 @@ struct ArmTraining {
 
 /// Of all heads of all attentions: whether each has the bits of its attention's first head.
 bool heads_are_equal(EncoderDecoder& model) {
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
     for (const HeadPart part : kHeadParts) {
       for (int h = 1; h < heads && layer.has(weight_name(part)); ++h) {

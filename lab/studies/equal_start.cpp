@@ -62,7 +62,7 @@ void set_start_variances(LayerWeights& layer, const StartVariances& wanted) {
 }
 
 void set_start_variances(EncoderDecoder& model, const StartVariances& wanted) {
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     MultiHeadAttention& attention = model.attention(name);
     LayerWeights layer = weights_of(attention, model.config().encoder.d_model);
     set_start_variances(layer, wanted);
@@ -72,7 +72,7 @@ void set_start_variances(EncoderDecoder& model, const StartVariances& wanted) {
 
 void add_head_noise(EncoderDecoder& model, double noise, uint64_t seed) {
   uint64_t stream = kNoiseStream;
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     MultiHeadAttention& attention = model.attention(name);
     LayerWeights layer = weights_of(attention, model.config().encoder.d_model);
     for (const char* matrix : {"w_q", "w_k", "w_v", "w_o"}) {
@@ -102,7 +102,7 @@ StartVariances start_variances(const TranslatorShape& shape, Start start, uint64
   StartVariances mean;
   const auto all = model.attentions();
   const auto count = static_cast<double>(all.size());
-  for (const auto& [name, heads] : all) {
+  for (const auto& [name, heads, place] : all) {
     const StartVariances one = start_variances(weights_of(model.attention(name), shape.d_model));
     mean.scores += one.scores / count, mean.values += one.values / count, mean.output += one.output / count;
   }

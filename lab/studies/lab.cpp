@@ -135,7 +135,7 @@ Matrix multi_head(const Matrix& x, const std::vector<Head>& heads, double scale)
 }
 
 Layer::Layer(const HeadGeometry& geometry, int d_model, uint64_t seed)
-    : attention_("layer", {.d_model = d_model, .geometry = geometry}, sites_) {
+    : attention_("layer", {.d_model = d_model, .geometry = geometry}, streams_) {
   Random random(seed);
   attention_.initialise(random);
 }

@@ -92,7 +92,7 @@ class Layer {
  private:
   Parameter& find(const std::string& name);
 
-  DropoutSites sites_;
+  DropoutStreams streams_;
   MultiHeadAttention attention_;
 };
 

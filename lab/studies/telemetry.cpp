@@ -18,8 +18,8 @@
 namespace mh {
 namespace {
 
-bool of_encoder(std::string_view attention) {
-  return attention.starts_with("encoder");
+bool of_encoder(const AttentionPlace& place) {
+  return place.kind == AttentionKind::kEncoderSelf;
 }
 
 double inner_product(const DoubleMatrix& a, const DoubleMatrix& b) {
@@ -41,18 +41,18 @@ double entropy_term(double p) {
 class Diversity : public CorpusObserver {
  public:
   explicit Diversity(const EncoderDecoder& model) {
-    for (const auto& [name, heads] : model.attentions()) {
-      if (!of_encoder(name)) continue;
+    for (const auto& [name, heads, place] : model.attentions()) {
+      if (!of_encoder(place)) continue;
       const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
       for (int h = 0; h < heads; ++h) output_matrices_[name].push_back(output_matrix(layer, h));
     }
   }
 
-  bool wants_weights(std::string_view name) const override { return of_encoder(name); }
+  bool wants_weights(const Model::Attention& attention) const override { return of_encoder(attention.place); }
 
   void weights(const BatchWeights& batch) override {
     const int heads = batch.heads();
-    const std::vector<DoubleMatrix>& output = output_matrices_.at(std::string(batch.attention));
+    const std::vector<DoubleMatrix>& output = output_matrices_.at(batch.attention.name);
     const int64_t size = batch.outputs.cols / heads;
     for (int s = 0; s < batch.sequences(); ++s) {
       const ConstMatrixView rows = batch.outputs.rows_between(
@@ -113,8 +113,8 @@ class Diversity : public CorpusObserver {
 std::optional<double> head_distance(const EncoderDecoder& model) {
   double sum = 0;
   int64_t pairs = 0;
-  for (const auto& [name, heads] : model.attentions()) {
-    if (!of_encoder(name)) continue;
+  for (const auto& [name, heads, place] : model.attentions()) {
+    if (!of_encoder(place)) continue;
     const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
     const HeadGeometry& g = layer.geometry;
     if (g.scores != Scores::kQueryKey || g.query_key_norm != QueryKeyNorm::kNone ||

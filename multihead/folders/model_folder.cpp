@@ -120,11 +120,11 @@ LanguageModel& ModelFolder::language_model() const {
 }
 
 LanguageModel& ModelFolder::causal_model() const {
-  auto* const found = dynamic_cast<LanguageModel*>(model.get());
-  if (found != nullptr && found->facts().source_vocabulary == 0) return *found;
+  const ModelKind kind = model->kind();
+  if (kind == ModelKind::kCausal && model->predicts()) return language_model();
   throw UsageError(
       fmt::format("{} holds a {} model, which {} a text instead of continuing it; name a causal model",
-                  path.string(), model_type, found != nullptr && found->predicts() ? "translates" : "reads"));
+                  path.string(), model_type, kind == ModelKind::kTranslator ? "translates" : "reads"));
 }
 
 EncoderDecoder& ModelFolder::translator() const {
@@ -134,7 +134,7 @@ EncoderDecoder& ModelFolder::translator() const {
 }
 
 const Tokenizer& ModelFolder::source_tokens() const {
-  if (!tokenizer) throw_no_tokenizer(path, dynamic_cast<const EncoderDecoder*>(model.get()) != nullptr);
+  if (!tokenizer) throw_no_tokenizer(path, model->kind() == ModelKind::kTranslator);
   return *tokenizer;
 }
 

@@ -39,7 +39,7 @@ PrunedHeads read_pruned_heads(std::string_view json, std::string_view name) {
 }
 
 HeadsOfAttentions without_pruned_heads(const Model& model, const PrunedHeads& pruned, std::string_view name) {
-  const std::vector<Model::AttentionName> attentions = model.attentions();
+  const std::vector<Model::Attention> attentions = model.attentions();
   HeadsOfAttentions left;
   for (const auto& [layer, heads] : pruned) {
     if (layer >= std::ssize(attentions))
@@ -60,7 +60,7 @@ HeadsOfAttentions without_pruned_heads(const Model& model, const PrunedHeads& pr
 
 std::optional<PrunedHeads> pruned_heads_after(const PrunedHeads& pruned, const Model& as_read,
                                               const Model& now, std::span<const HeadName> removed) {
-  const std::vector<Model::AttentionName> attentions = as_read.attentions();
+  const std::vector<Model::Attention> attentions = as_read.attentions();
   PrunedHeads after;
   for (size_t layer = 0; layer < attentions.size(); ++layer) {
     const auto& [attention, count] = attentions[layer];

@@ -97,9 +97,9 @@ void save_model_folder(const fs::path& path, const EncoderDecoder& model, const 
 
 void save_model_folder(const fs::path& path, const ModelFolder& folder, const SaveFolderOptions& options) {
   refuse_its_own_folder(path, folder);
-  if (const auto* translator = dynamic_cast<const EncoderDecoder*>(folder.model.get())) {
+  if (folder.model->kind() == ModelKind::kTranslator) {
     return save_model_folder(
-        path, *translator,
+        path, folder.translator(),
         {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
          .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr,
          .type = options.type,
@@ -157,8 +157,8 @@ std::string format_line(const SavedFormat& format, const std::string& model_type
 }
 
 SavedFormat format_when_saved(const ModelFolder& folder, std::span<const HeadName> removed) {
-  if (const auto* translator = dynamic_cast<const EncoderDecoder*>(folder.model.get())) {
-    if (natural_model_type(translator->config()) == "marian") return {};
+  if (folder.model->kind() == ModelKind::kTranslator) {
+    if (natural_model_type(folder.translator().config()) == "marian") return {};
     return {.kind = SavedFormat::Kind::kOwn,
             .why = "MarianMTModel has the same heads in all layers, of d_model / heads columns"};
   }

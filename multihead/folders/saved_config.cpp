@@ -29,7 +29,7 @@ void put_number_type(OrderedJson& config, NumberType type) {
 /// The heads of attentions that are not those which the folder was read with.
 HeadsOfAttentions changed_heads_of(const Model& as_read, const Model& now) {
   HeadsOfAttentions changed;
-  for (const Model::AttentionName& named : now.attentions()) {
+  for (const Model::Attention& named : now.attentions()) {
     const HeadGeometry& heads = now.attention(named.name).geometry();
     if (heads != as_read.attention(named.name).geometry()) changed[named.name] = heads;
   }
@@ -40,7 +40,7 @@ HeadsOfAttentions changed_heads_of(const Model& as_read, const Model& now) {
 std::map<std::string, int32_t> fields_for(const FolderPlan& plan, const Model& as_read, const Model& now,
                                           const HeadsOfAttentions& changed) {
   const auto& [first, heads] = *changed.begin();
-  for (const Model::AttentionName& named : now.attentions()) {
+  for (const Model::Attention& named : now.attentions()) {
     const HeadGeometry& others = now.attention(named.name).geometry();
     if (others == heads) continue;
     throw UsageError(fmt::format("it gives all layers the same heads, but {} has {} and {} has {}", first,
@@ -62,7 +62,7 @@ bool has_parameter(const Model& model, std::string_view wanted) {
 
 OrderedJson own_heads_of(const Model& model) {
   OwnHeadsField own;
-  for (const Model::AttentionName& named : model.attentions())
+  for (const Model::Attention& named : model.attentions())
     own.heads.push_back({.attention = named.name, .geometry = model.attention(named.name).geometry()});
   return OrderedJson::parse(to_json(own))[kOwnHeads];
 }

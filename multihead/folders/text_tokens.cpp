@@ -9,7 +9,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/base/utf8.h"
-#include "multihead/models/encoder_model.h"
+#include "multihead/nn/embedding.h"
 #include "multihead/text/cut_tokens.h"
 
 namespace mh {
@@ -17,8 +17,7 @@ namespace {
 
 /// Models with one token type are given none, as in transformers, whatever the template says.
 bool has_token_types(const ModelFolder& folder) {
-  const auto* encoder = dynamic_cast<const EncoderModel*>(folder.model.get());
-  return encoder != nullptr && encoder->config().embedding.token_types > 1;
+  return folder.model->kind() == ModelKind::kEncoder && folder.model->embedding_config().token_types > 1;
 }
 
 }  // namespace
@@ -89,7 +88,7 @@ TextTokens TextReader::read(const std::string& first, const std::string& second)
 
 void TextReader::check_pairs() const {
   const std::string path = folder_.path.string();
-  if (dynamic_cast<const EncoderModel*>(folder_.model.get()) == nullptr) {
+  if (folder_.model->kind() != ModelKind::kEncoder) {
     throw UsageError(
         fmt::format("{} holds a {} model, which does not read two texts as one sequence; leave the second "
                     "text out, or name an encoder such as BERT",

@@ -62,16 +62,16 @@ std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Conte
     throw ShapeError(
         fmt::format("align: {} targets for {} sources", targets.size(), source.ragged->sequences()));
   }
-  std::vector<Model::AttentionName> crossings;  // one a layer of the decoder
-  for (const Model::AttentionName& attention : model.attentions()) {
-    if (attention.name.ends_with(".cross_attention")) crossings.push_back(attention);
+  std::vector<Model::Attention> crossings;  // one a layer of the decoder
+  for (const Model::Attention& attention : model.attentions()) {
+    if (attention.place.kind == AttentionKind::kCross) crossings.push_back(attention);
   }
   if (crossings.empty()) throw UsageError("this model has no cross-attention to read an alignment off");
   const auto layers = static_cast<int32_t>(crossings.size());
   if (options.layer < -1 || options.layer >= layers) {
     throw UsageError(fmt::format("alignment layer: expected 0 to {}, got {}", layers - 1, options.layer));
   }
-  const Model::AttentionName& chosen =
+  const Model::Attention& chosen =
       crossings[static_cast<size_t>(options.layer < 0 ? layers - 1 : options.layer)];
   if (options.head < -1 || options.head >= chosen.heads) {
     throw UsageError(fmt::format("alignment head: expected 0 to {}, got {}", chosen.heads - 1, options.head));

@@ -84,10 +84,10 @@ uint32_t half_word(const PhiloxCounter& words, int64_t half) {
 
 }  // namespace
 
-PhiloxKey dropout_stream(uint64_t seed, uint64_t update, uint32_t site) {
+PhiloxKey dropout_stream(uint64_t seed, uint64_t update, uint32_t stream) {
   // The last word keeps these numbers apart from a Random of the same seed.
   const PhiloxCounter mixed =
-      philox({static_cast<uint32_t>(update), static_cast<uint32_t>(update >> 32), site, 0x64726F70},
+      philox({static_cast<uint32_t>(update), static_cast<uint32_t>(update >> 32), stream, 0x64726F70},
              {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   return {mixed[0], mixed[1]};
 }

@@ -1,4 +1,4 @@
-// Dropout (Srivastava et al. 2014). What is dropped is a function of (seed, update, site, sentence, place),
+// Dropout (Srivastava et al. 2014). What is dropped is a function of (seed, update, stream, sentence, place),
 // so batching, accumulation, recomputation and threads cannot change it. No mask is stored: the backward
 // pass computes it again.
 #pragma once
@@ -11,13 +11,13 @@
 
 namespace mh {
 
-/// The random stream of one site (one place in the model) in one update.
-PhiloxKey dropout_stream(uint64_t seed, uint64_t update, uint32_t site);
+/// The random numbers of one stream (one place in the model that drops values) in one update.
+PhiloxKey dropout_stream(uint64_t seed, uint64_t update, uint32_t stream);
 
-/// The dropout of one site over a ragged batch; rate 0 means none.
+/// The dropout of one stream over a ragged batch; rate 0 means none.
 struct Dropout {
   float rate = 0;                      // share of positions set to 0; the others are scaled by 1 / (1 - rate)
-  PhiloxKey stream{};                  // dropout_stream(seed, update, site)
+  PhiloxKey stream{};                  // dropout_stream(seed, update, stream)
   std::span<const int32_t> offsets;    // [S + 1] rows of each sequence (of the queries, for weights)
   std::span<const int64_t> sentences;  // [S] the sentence's number in the corpus
 

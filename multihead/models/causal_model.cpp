@@ -41,16 +41,16 @@ double least_parameters(const CausalConfig& config) {
   return d * static_cast<double>(config.embedding.vocabulary) + least_parameters(config.stack);
 }
 
-CausalModel::CausalModel(const CausalConfig& config) : CausalModel(checked(config), DropoutSites()) {}
+CausalModel::CausalModel(const CausalConfig& config) : CausalModel(checked(config), DropoutStreams()) {}
 
-CausalModel::CausalModel(const CausalConfig& config, DropoutSites sites)
+CausalModel::CausalModel(const CausalConfig& config, DropoutStreams streams)
     : config_(config),
       embedding_(config.embedding),
       positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
       output_(config.tied || !config.predicts
                   ? nullptr
                   : std::make_unique<Parameter>(config.embedding.vocabulary, config.embedding.d_model)),
-      stack_(config.stack, sites),
+      stack_(config.stack, streams),
       head_("decoder", output_ ? *output_ : embedding_.table(), nullptr) {}
 
 void CausalModel::initialise(uint64_t seed) {
@@ -88,9 +88,9 @@ const VocabularyHead& CausalModel::vocabulary() const {
 }
 
 Var CausalModel::states(Context& context, const Sequences&, const Sequences& target_in) const {
-  const Var x =
-      embedding_.forward(context, target_in, positions_,
-                         dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, target_in));
+  const Dropout dropout =
+      dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingStream, target_in);
+  const Var x = embedding_.forward(context, target_in, positions_, dropout);
   return stack_.forward(context, x, target_in);
 }
 

@@ -42,7 +42,9 @@ class CausalModel final : public LanguageModel {
   /// Sets random weights, a function of the seed.
   void initialise(uint64_t seed);
 
+  ModelKind kind() const override { return ModelKind::kCausal; }
   ModelFacts facts() const override;
+  EmbeddingConfig embedding_config() const override { return config_.embedding; }
   std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
   bool predicts() const override { return config_.predicts; }
   /// Throws UsageError when the model predicts nothing.
@@ -56,7 +58,7 @@ class CausalModel final : public LanguageModel {
   void visit(const ParameterVisitor& visitor) override;
 
  private:
-  CausalModel(const CausalConfig& config, DropoutSites sites);
+  CausalModel(const CausalConfig& config, DropoutStreams streams);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
 

@@ -17,8 +17,9 @@ namespace mh {
 
 struct EncoderDecoderConfig;
 
-// Dropout sites of the embeddings. Those of the layers are numbered from 0.
-inline constexpr uint32_t kFirstEmbeddingSite = 1u << 20, kSecondEmbeddingSite = kFirstEmbeddingSite + 1;
+// Dropout streams of the embeddings. Those of the layers are numbered from 0.
+inline constexpr uint32_t kFirstEmbeddingStream = 1u << 20,
+                          kSecondEmbeddingStream = kFirstEmbeddingStream + 1;
 
 /// Each adds a clause to `found` for every value that is not allowed.
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,

@@ -32,9 +32,9 @@ std::unique_ptr<PositionTable> table_of_target(const EncoderDecoderConfig& confi
 }  // namespace
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config)
-    : EncoderDecoder(checked(config), DropoutSites()) {}
+    : EncoderDecoder(checked(config), DropoutStreams()) {}
 
-EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites)
+EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutStreams streams)
     : config_(config),
       embedding_(config.embedding),
       target_embedding_(config.target_embedding, config.share_embeddings ? &embedding_.table() : nullptr),
@@ -45,8 +45,8 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites 
       positions_(config.encoder.positions, config.max_positions, config.embedding.d_model,
                  config.position_offset),
       target_positions_(table_of_target(config)),
-      encoder_(config.encoder, sites),
-      decoder_(config.decoder, sites),
+      encoder_(config.encoder, streams),
+      decoder_(config.decoder, streams),
       head_("decoder", output_ ? *output_ : target_embedding_.table(), &logits_bias_) {}
 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
@@ -68,7 +68,7 @@ void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
 Var EncoderDecoder::encode(Context& context, const Sequences& source) const {
   const Var x =
       embedding_.forward(context, source, positions_,
-                         dropout_at(context, config_.encoder.dropout.residual, kFirstEmbeddingSite, source));
+                         dropout_at(context, config_.encoder.dropout.residual, kFirstEmbeddingStream, source));
   return encoder_.forward(context, x, source);
 }
 
@@ -76,7 +76,7 @@ Var EncoderDecoder::decode(Context& context, const Sequences& target_in, Var mem
                            const Sequences& source) const {
   const Var x = target_embedding_.forward(
       context, target_in, target_positions(),
-      dropout_at(context, config_.decoder.dropout.residual, kSecondEmbeddingSite, target_in));
+      dropout_at(context, config_.decoder.dropout.residual, kSecondEmbeddingStream, target_in));
   const Memory read{.rows = memory, .sequences = &source};
   return decoder_.forward(context, x, target_in, &read);
 }
@@ -96,7 +96,7 @@ std::unique_ptr<Model> EncoderDecoder::with_heads(const HeadsOfAttentions& heads
   for (const auto& given : heads) attention(given.first);  // it must be there
   EncoderDecoderConfig config = config_;
   HeadsOfAttentions all = heads;
-  for (const AttentionName& named : attentions())
+  for (const Attention& named : attentions())
     all.try_emplace(named.name, attention(named.name).geometry());
   put_heads(all, {&config.encoder, &config.decoder});
   if (problems_of(config).empty()) {
@@ -105,6 +105,10 @@ std::unique_ptr<Model> EncoderDecoder::with_heads(const HeadsOfAttentions& heads
       *geometry = shortest(*geometry, config.encoder.d_model);
   }
   return std::make_unique<EncoderDecoder>(config);
+}
+
+EmbeddingConfig EncoderDecoder::embedding_config() const {
+  return config_.embedding;
 }
 
 Var EncoderDecoder::last_states(Context& context, const Sequences& text, const Sequences& target) const {

@@ -36,7 +36,9 @@ class EncoderDecoder final : public LanguageModel {
   /// [N target tokens, d_model].
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
+  ModelKind kind() const override { return ModelKind::kTranslator; }
   ModelFacts facts() const override;
+  EmbeddingConfig embedding_config() const override;
   std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
@@ -48,7 +50,7 @@ class EncoderDecoder final : public LanguageModel {
   void visit(const ParameterVisitor& visitor) override;
 
  private:
-  EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites);
+  EncoderDecoder(const EncoderDecoderConfig& config, DropoutStreams streams);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&encoder_, &decoder_}; }
   const PositionTable& target_positions() const {

@@ -10,7 +10,6 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/models/config_checks.h"
-#include "multihead/models/next_words.h"
 
 namespace mh {
 namespace {
@@ -50,18 +49,18 @@ EncoderModel::MaskedWords::MaskedWords(const EncoderConfig& config, const Parame
       bias(1, config.embedding.vocabulary),
       head("encoder", table, &bias) {}
 
-EncoderModel::EncoderModel(const EncoderConfig& config) : EncoderModel(checked(config), DropoutSites()) {}
+EncoderModel::EncoderModel(const EncoderConfig& config) : EncoderModel(checked(config), DropoutStreams()) {}
 
-EncoderModel::EncoderModel(const EncoderConfig& config, DropoutSites sites)
+EncoderModel::EncoderModel(const EncoderConfig& config, DropoutStreams streams)
     : config_(config),
       embedding_(config.embedding),
       positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
-      stack_(config.stack, sites),
+      stack_(config.stack, streams),
       pooler_(config.pooler ? std::make_unique<Dense>(config.embedding.d_model) : nullptr),
       words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr) {}
 
 Var EncoderModel::states(Context& context, const Sequences& tokens) const {
-  const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, tokens);
+  const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingStream, tokens);
   return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout), tokens);
 }
 
@@ -99,26 +98,8 @@ Var EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) 
                                                      .rows = one_row_each(tape.arena(), ragged.sequences())});
 }
 
-Var EncoderModel::logits(Context& context, Var states, const Sequences& tokens) const {
-  const Var before = before_words(context, states);
-  return NextWords(masked_words(), context, before, {.offsets = tokens.ragged->offsets()}).logits();
-}
-
 void EncoderModel::call_pooled(Context& context, Var states, const Sequences& tokens) const {
   if (pooler_ && context.wants({"encoder", SitePart::kPooled})) pooled(context, states, tokens);
-}
-
-void EncoderModel::call_output_sites(Context& context, Var states, const Sequences& rows) const {
-  call_pooled(context, states, rows);
-  if (words_ && context.wants(masked_words().site())) logits(context, states, rows);
-}
-
-void EncoderModel::visit_output_sites(const SiteVisitor& visitor) const {
-  const auto visit = [&](const Site& site, int64_t columns) {
-    visitor({.name = site.name(), .columns = columns});
-  };
-  if (pooler_) visit({"encoder", SitePart::kPooled}, config_.embedding.d_model);
-  if (words_) visit(masked_words().site(), masked_words().size());
 }
 
 const EncoderModel::MaskedWords& EncoderModel::words() const {
@@ -126,14 +107,14 @@ const EncoderModel::MaskedWords& EncoderModel::words() const {
   return *words_;
 }
 
-Var EncoderModel::before_words(Context& context, Var states) const {
+Var EncoderModel::word_states(const Context& context, Var states) const {
   const MaskedWords& words = this->words();
   const Var activated = affine(context.tape, states, words.dense.affine,
                                {.activation = config_.masked_words->activation, .dropout = {}});
   return words.norm.forward(context, activated);
 }
 
-const VocabularyHead& EncoderModel::masked_words() const {
+const VocabularyHead& EncoderModel::vocabulary() const {
   return words().head;
 }
 

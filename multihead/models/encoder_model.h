@@ -46,7 +46,9 @@ class EncoderModel final : public Model {
   explicit EncoderModel(const EncoderConfig& config);
 
   const EncoderConfig& config() const { return config_; }
+  ModelKind kind() const override { return ModelKind::kEncoder; }
   ModelFacts facts() const override;
+  EmbeddingConfig embedding_config() const override { return config_.embedding; }
   std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
 
   /// Returns the states [N, d_model]. Throws UsageError on tokens, types and lengths that the model does not
@@ -55,25 +57,21 @@ class EncoderModel final : public Model {
   /// Returns tanh(x W + b) of the first state x of each sequence: [S, d_model]. Throws UsageError when the
   /// model has no pooler or a sequence no tokens, Error when x W + b is not finite.
   Var pooled(Context& context, Var states, const Sequences& tokens) const;
-  /// Returns Norm(activation(x W + b)), [N, d_model], from which masked_words() predicts the words. Throws
-  /// UsageError when the model has no such head.
-  Var before_words(Context& context, Var states) const;
-  const VocabularyHead& masked_words() const;
+  /// Of the words in place of each token.
   bool predicts() const override { return words_ != nullptr; }
-  /// Of the words in place of each token. Throws UsageError when the model has no head for masked words.
-  Var logits(Context& context, Var states, const Sequences& tokens) const override;
-  /// pooled() where somebody asks for its site and there is a pooler.
-  void call_pooled(Context& context, Var states, const Sequences& tokens) const;
-  void call_output_sites(Context& context, Var states, const Sequences& rows) const override;
+  const VocabularyHead& vocabulary() const override;
+  /// Norm(activation(x W + b)), [N, d_model].
+  Var word_states(const Context& context, Var states) const override;
+  bool pools() const override { return pooler_ != nullptr; }
+  void call_pooled(Context& context, Var states, const Sequences& tokens) const override;
 
   using Model::visit;
   void visit(const ParameterVisitor& visitor) override;
 
  private:
-  EncoderModel(const EncoderConfig& config, DropoutSites sites);
+  EncoderModel(const EncoderConfig& config, DropoutStreams streams);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
-  void visit_output_sites(const SiteVisitor& visitor) const override;
 
   /// x W + b with W [d_model, d_model].
   struct Dense {

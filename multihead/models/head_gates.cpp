@@ -36,7 +36,7 @@ HeadGates::HeadGates(const Model& model) {
   std::map<std::string, int> with_output;
   visit_output_weights(model,
                        [&](const std::string& attention, const Parameter&) { with_output[attention] = 1; });
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     if (!with_output.contains(name))
       throw UsageError(fmt::format(
           "{}: a gate of a head is a factor of its rows of W^O, and these heads have none", name));
@@ -155,7 +155,7 @@ std::vector<std::string> closed_heads(const Model& model) {
   visit_output_weights(
       model, [&](const std::string& attention, const Parameter& w_o) { weights[attention] = &w_o; });
   std::vector<std::string> closed;
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     const auto found = weights.find(name);
     if (found == weights.end()) continue;
     const Tensor w_o = found->second->value.tensor();

@@ -27,23 +27,6 @@ Loss LanguageModel::loss(Context& context, const Sequences& source, const Sequen
           .head_similarity = similarity.mean()};
 }
 
-Var LanguageModel::logits(Context& context, Var states, const Sequences& rows) const {
-  return next_words(context, states, rows).logits();
-}
-
-NextWords LanguageModel::next_words(const Context& context, Var states, const Sequences& rows) const {
-  return {vocabulary(), context, states, {.offsets = rows.ragged->offsets()}};
-}
-
-void LanguageModel::visit_output_sites(const SiteVisitor& visitor) const {
-  if (!predicts()) return;
-  visitor({.name = vocabulary().site().name(), .columns = vocabulary().size()});
-}
-
-void LanguageModel::call_output_sites(Context& context, Var states, const Sequences& rows) const {
-  if (predicts() && context.wants(vocabulary().site())) logits(context, states, rows);
-}
-
 std::vector<float> LanguageModel::log_probabilities(Context& context, const Sequences& source,
                                                     const Sequences& target_in,
                                                     std::span<const int32_t> target_out,

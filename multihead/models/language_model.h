@@ -12,8 +12,6 @@
 namespace mh {
 
 class StackCache;
-class NextWords;
-class VocabularyHead;
 class VocabularyScratch;
 struct NewRows;
 
@@ -35,8 +33,6 @@ struct Loss {
 
 class LanguageModel : public Model {
  public:
-  virtual const VocabularyHead& vocabulary() const = 0;
-
   /// Returns the states after each token of `target_in`: [N, d_model]. source: empty for a causal decoder.
   virtual Var states(Context& context, const Sequences& source, const Sequences& target_in) const = 0;
 
@@ -50,18 +46,10 @@ class LanguageModel : public Model {
   Loss loss(Context& context, const Sequences& source, const Sequences& target_in,
             std::span<const int32_t> target_out, const LossOptions& options,
             VocabularyScratch& scratch) const;
-  /// What follows each row of these states (models/next_words.h).
-  NextWords next_words(const Context& context, Var states, const Sequences& rows) const;
-  /// Of the tokens that may follow each row.
-  Var logits(Context& context, Var states, const Sequences& rows) const override;
-  void call_output_sites(Context& context, Var states, const Sequences& rows) const override;
 
   /// Returns log p(target_out[i] | source, earlier target tokens) for every target token.
   std::vector<float> log_probabilities(Context& context, const Sequences& source, const Sequences& target_in,
                                        std::span<const int32_t> target_out, VocabularyScratch& scratch) const;
-
- private:
-  void visit_output_sites(const SiteVisitor& visitor) const override;
 };
 
 }  // namespace mh

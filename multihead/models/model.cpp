@@ -8,6 +8,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
+#include "multihead/models/next_words.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/nn/stack.h"
 
@@ -16,25 +18,23 @@ namespace {
 
 /// Attentions that follow one another by layers and have equally many heads.
 struct AttentionRun {
-  std::string stack, kind;  // "encoder", "self_attention"
+  AttentionKind kind;
   std::string first, last;  // their names
   int heads;
 };
 
 /// "encoder.0.self_attention to encoder.5.self_attention with heads 0 to 7 each; decoder.0.self_attention ...".
-std::string in_words(const std::vector<Model::AttentionName>& attentions) {
+std::string in_words(const std::vector<Model::Attention>& attentions) {
   std::vector<AttentionRun> runs;
-  for (const auto& [name, heads] : attentions) {
-    std::string stack = name.substr(0, name.find('.')), kind = name.substr(name.rfind('.') + 1);
-    const auto before = std::find_if(runs.rbegin(), runs.rend(), [&](const AttentionRun& run) {
-      return run.stack == stack && run.kind == kind;
-    });
-    if (before != runs.rend() && before->heads == heads) {
-      before->last = name;
+  for (const Model::Attention& one : attentions) {
+    const auto before = std::find_if(runs.rbegin(), runs.rend(),
+                                     [&](const AttentionRun& run) { return run.kind == one.place.kind; });
+    if (before != runs.rend() && before->heads == one.heads) {
+      before->last = one.name;
     } else {
-      // Behind the others of its stack and kind, which may have other numbers of heads.
+      // Behind the others of its kind, which may have other numbers of heads.
       runs.insert(before.base() == runs.begin() ? runs.end() : before.base(),
-                  {std::move(stack), std::move(kind), name, name, heads});
+                  {one.place.kind, one.name, one.name, one.heads});
     }
   }
   std::vector<std::string> words;
@@ -93,14 +93,27 @@ std::vector<const Stack*> Model::stacks() const {
   return {all.begin(), all.end()};
 }
 
-std::vector<Model::AttentionName> Model::attentions() const {
-  std::vector<AttentionName> names;
+std::vector<const StackConfig*> Model::stack_configs() const {
+  std::vector<const StackConfig*> configs;
+  for (const Stack* stack : stacks()) configs.push_back(&stack->config());
+  return configs;
+}
+
+std::vector<Model::Attention> Model::attentions() const {
+  std::vector<Attention> all;
   for (const Stack* stack : stacks()) {
-    stack->visit_attentions([&](const MultiHeadAttention& attention) {
-      names.push_back({attention.name(), attention.heads()});
+    stack->visit_attentions([&](const MultiHeadAttention& attention, const AttentionPlace& place) {
+      all.push_back({.name = attention.name(), .heads = attention.heads(), .place = place});
     });
   }
-  return names;
+  return all;
+}
+
+AttentionPlace Model::place(std::string_view name) const {
+  for (const Attention& one : attentions()) {
+    if (one.name == name) return one.place;
+  }
+  throw_no_attention(name);
 }
 
 MultiHeadAttention& Model::attention(std::string_view name) {
@@ -126,26 +139,42 @@ void Model::throw_no_attention(std::string_view name) const {
 }
 
 std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {
-  const std::vector<AttentionName> all = attentions();
+  const std::vector<Attention> all = attentions();
   std::vector<HeadName> found;
-  for (const auto& [attention, heads] : all) {
-    for (int head = 0; head < heads; ++head) {
-      if (pattern.matches(attention, head)) found.push_back({attention, head});
+  for (const Attention& attention : all) {
+    for (int head = 0; head < attention.heads; ++head) {
+      if (pattern.matches(attention.name, head)) found.push_back({attention.name, head});
     }
   }
   if (!found.empty()) return found;
   throw UsageError(fmt::format("this model has no head '{}'; it has {}", pattern.text(), in_words(all)));
 }
 
-Var Model::logits(Context&, Var, const Sequences&) const {
-  throw UsageError("this model predicts no words");
+Var Model::word_states(const Context&, Var states) const {
+  return states;
+}
+
+NextWords Model::next_words(const Context& context, Var states, const Sequences& rows) const {
+  const VocabularyHead& head = vocabulary();
+  return {head, context, word_states(context, states), {.offsets = rows.ragged->offsets()}};
+}
+
+Var Model::logits(Context& context, Var states, const Sequences& rows) const {
+  return next_words(context, states, rows).logits();
+}
+
+void Model::call_output_sites(Context& context, Var states, const Sequences& rows) const {
+  call_pooled(context, states, rows);
+  if (predicts() && context.wants(vocabulary().site())) logits(context, states, rows);
 }
 
 std::vector<SiteShape> Model::sites() const {
   std::vector<SiteShape> all;
   const SiteVisitor add = [&](const SiteShape& site) { all.push_back(site); };
   for (const Stack* stack : stacks()) stack->visit_sites(add);
-  visit_output_sites(add);
+  if (pools())
+    add({.name = Site{stacks().back()->config().name, SitePart::kPooled}.name(), .columns = facts().d_model});
+  if (predicts()) add({.name = vocabulary().site().name(), .columns = vocabulary().size()});
   return all;
 }
 

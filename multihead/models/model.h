@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "multihead/autograd/parameter.h"
+#include "multihead/base/enum_names.h"
 #include "multihead/kernels/mask.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_geometry.h"
 #include "multihead/nn/head_name.h"
@@ -24,7 +26,19 @@
 namespace mh {
 
 class MultiHeadAttention;
+class NextWords;
 class Stack;
+class VocabularyHead;
+struct EmbeddingConfig;
+struct StackConfig;
+
+enum class ModelKind {
+  kEncoder,     // an EncoderModel: every token sees the whole text
+  kCausal,      // a CausalModel: a token sees those before it
+  kTranslator,  // an EncoderDecoder
+};
+inline constexpr EnumNames<ModelKind> kModelKindNames = {
+    {"encoder", ModelKind::kEncoder}, {"causal", ModelKind::kCausal}, {"translator", ModelKind::kTranslator}};
 
 /// The heads of attentions, by name.
 using HeadsOfAttentions = std::map<std::string, HeadGeometry, std::less<>>;
@@ -57,38 +71,56 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
+  virtual ModelKind kind() const = 0;
   virtual ModelFacts facts() const = 0;
+  /// How it embeds the tokens of the text that it reads; of an encoder-decoder those of the source.
+  virtual EmbeddingConfig embedding_config() const = 0;
+  /// Of each of its stacks, in the order of a forward pass. Valid as long as the model.
+  std::vector<const StackConfig*> stack_configs() const;
   /// Runs the model on a text, so that its sites are called, and returns the last states. target: what the
   /// decoder of an encoder-decoder reads; if it is empty, only the encoder runs. For other models it must be
   /// empty. Throws Error when the states are not finite: what was seen at sites is then worth nothing.
   Var read(Context& context, const Sequences& text, const Sequences& target) const;
 
-  /// The name of an attention, "encoder.3.self_attention" or "decoder.0.cross_attention", and its number of heads.
-  struct AttentionName {
-    std::string name;
-    int heads;
+  /// One of its attentions.
+  struct Attention {
+    std::string name;  // "encoder.3.self_attention", "decoder.0.cross_attention"
+    int heads = 0;
+    AttentionPlace place = {};
   };
-  std::vector<AttentionName> attentions() const;
+  std::vector<Attention> attentions() const;
   /// Returns an attention. Throws UsageError on an unknown name, listing the names that exist.
   MultiHeadAttention& attention(std::string_view name);
   const MultiHeadAttention& attention(std::string_view name) const;
   /// Returns a model of the same shape, all parameters 0, but for the heads of these attentions; the others stay. Throws
   /// UsageError on an attention that it does not have, and on invalid heads.
   virtual std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const = 0;
+  /// Where an attention stands. Throws the same UsageError.
+  AttentionPlace place(std::string_view attention) const;
   /// What the queries of an attention may see. Throws the same UsageError.
   Mask mask(std::string_view attention) const;
   /// The heads that a name or a pattern (nn/head_name.h) stands for, in the order of attentions(). Throws
   /// UsageError, listing what exists, when there are none.
   std::vector<HeadName> heads_named(const HeadPattern& pattern) const;
 
-  /// Whether the model predicts words, so that logits() gives something.
+  /// Whether the model predicts words: the next ones, or masked ones.
   virtual bool predicts() const { return facts().vocabulary > 0; }
-  /// The logits of the words that the model predicts from its last states, [N, V]: a site. rows: those of the states.
-  /// Throws UsageError when it predicts none.
-  virtual Var logits(Context& context, Var states, const Sequences& rows) const;
+  /// What predicts words from word_states(). Throws UsageError when the model predicts none.
+  virtual const VocabularyHead& vocabulary() const = 0;
+  /// What rows of the last states become before vocabulary(): themselves, unless the model has a head for masked words.
+  /// Throws UsageError when the model predicts none.
+  virtual Var word_states(const Context& context, Var states) const;
+  /// What these states predict, a word for each row (models/next_words.h). rows: those of the states.
+  NextWords next_words(const Context& context, Var states, const Sequences& rows) const;
+  /// The logits of these words, [N, V]: a site.
+  Var logits(Context& context, Var states, const Sequences& rows) const;
+  /// Whether it has a pooler, which makes one vector of a text's last states: a site.
+  virtual bool pools() const { return false; }
+  /// Runs the pooler, if the model has one, where somebody asks for its site.
+  virtual void call_pooled(Context& /*context*/, Var /*states*/, const Sequences& /*rows*/) const {}
   /// Makes of the last states what somebody asks for at sites behind them: pooled vectors and logits. rows: those of
   /// the states.
-  virtual void call_output_sites(Context& /*context*/, Var /*states*/, const Sequences& /*rows*/) const {}
+  void call_output_sites(Context& context, Var states, const Sequences& rows) const;
 
   /// The sites of the model (docs/sites.md), in the order of a forward pass.
   std::vector<SiteShape> sites() const;
@@ -109,8 +141,6 @@ class Model {
   virtual Var last_states(Context& context, const Sequences& text, const Sequences& target) const = 0;
   /// Returns the stacks of the model, in order.
   virtual std::vector<Stack*> stacks() = 0;
-  /// Calls the visitor with the sites behind the last states.
-  virtual void visit_output_sites(const SiteVisitor& /*visitor*/) const {}
 
  private:
   std::vector<const Stack*> stacks() const;

@@ -2,10 +2,10 @@
 
 namespace mh {
 
-Dropout dropout_at(const Context& context, float rate, uint32_t site, const Sequences& rows) {
+Dropout dropout_at(const Context& context, float rate, uint32_t stream, const Sequences& rows) {
   if (!context.dropout || rate <= 0) return {};
   return {.rate = rate,
-          .stream = dropout_stream(context.dropout->seed, context.dropout->update, site),
+          .stream = dropout_stream(context.dropout->seed, context.dropout->update, stream),
           .offsets = rows.ragged->offsets(),
           .sentences = rows.sentences};
 }

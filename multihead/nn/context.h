@@ -53,8 +53,8 @@ struct Context {
   }
 };
 
-/// Returns the dropout of one site for the rows of these sequences; none when the context has no key or the
+/// Returns the dropout of one stream (DropoutStreams) for the rows of these sequences; none when the context has no key or the
 /// rate is 0.
-Dropout dropout_at(const Context& context, float rate, uint32_t site, const Sequences& rows);
+Dropout dropout_at(const Context& context, float rate, uint32_t stream, const Sequences& rows);
 
 }  // namespace mh

@@ -12,12 +12,12 @@ namespace mh {
 
 class FeedForward {
  public:
-  FeedForward(const FeedForwardConfig& config, int d_model, float dropout, DropoutSites& sites)
+  FeedForward(const FeedForwardConfig& config, int d_model, float dropout, DropoutStreams& streams)
       : activation_(config.activation),
         gated_(config.gated),
         biased_(config.biases == Biases::kAll),
         rate_(dropout),
-        site_(sites.next()),
+        stream_(streams.next()),
         w_gate_(gated_ ? Parameter(d_model, config.d_ff) : Parameter()),
         b_gate_(gated_ ? Parameter(1, config.d_ff) : Parameter()),
         w_1_(d_model, config.d_ff),
@@ -33,7 +33,7 @@ class FeedForward {
   /// Everything before W_2, with dropout: [N, d_model] -> [N, d_ff].
   Var hidden(Context& context, Var x, const Sequences& rows) const {
     const AffineOptions options{.activation = activation_,
-                                .dropout = dropout_at(context, rate_, site_, rows)};
+                                .dropout = dropout_at(context, rate_, stream_, rows)};
     return gated_ ? gated_affine(context.tape, x, first_, options) : affine(context.tape, x, first_, options);
   }
   /// W_2 and b_2, which the residual connection applies (norm_layer.h).
@@ -62,7 +62,7 @@ class FeedForward {
   Activation activation_;
   bool gated_, biased_;
   float rate_;
-  uint32_t site_;
+  uint32_t stream_;
   Parameter w_gate_, b_gate_, w_1_, b_1_, w_2_, b_2_;
   Affine first_, second_;
 };

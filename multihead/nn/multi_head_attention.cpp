@@ -14,8 +14,8 @@
 namespace mh {
 
 MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config,
-                                       DropoutSites& sites)
-    : name_(std::move(name)), config_(config), site_(sites.next()) {
+                                       DropoutStreams& streams)
+    : name_(std::move(name)), config_(config), stream_(streams.next()) {
   HeadGeometry& geometry = config_.geometry;
   geometry = completed(geometry, config.d_model, name_);
   config_.d_out = output_size(geometry, config.d_model, config.d_out, name_);
@@ -118,7 +118,7 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   inputs.key_rows = memory.rows;
   inputs.scale = shape.scale;
   inputs.mask = mask;
-  inputs.dropout = dropout_at(context, config_.weights_dropout, site_, rows);
+  inputs.dropout = dropout_at(context, config_.weights_dropout, stream_, rows);
 
   LearnedInputs learned;
   if (positions_) learned = positions_->bias(context, q, inputs.bias);

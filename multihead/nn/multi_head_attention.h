@@ -54,7 +54,7 @@ class MultiHeadAttention {
  public:
   /// `name` begins the names of its sites and heads. Throws UsageError when the sizes in config do not fit
   /// together.
-  MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config, DropoutSites& sites);
+  MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config, DropoutStreams& streams);
   MultiHeadAttention(const MultiHeadAttention&) = delete;
   MultiHeadAttention& operator=(const MultiHeadAttention&) = delete;
   ~MultiHeadAttention();
@@ -120,7 +120,7 @@ class MultiHeadAttention {
 
   std::string name_;
   MultiHeadAttentionConfig config_;  // its geometry completed()
-  uint32_t site_;
+  uint32_t stream_;
   std::unique_ptr<Heads> heads_;
   std::shared_ptr<AttentionPositions> positions_;  // null: nothing to do
   bool owns_positions_ = true;

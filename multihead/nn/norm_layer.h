@@ -33,7 +33,7 @@ class NormLayer {
             .kind = kind_,
             .epsilon = epsilon_};
   }
-  Var forward(Context& context, Var x, const Dropout& dropout = {}) const {
+  Var forward(const Context& context, Var x, const Dropout& dropout = {}) const {
     return normalise(context.tape, x, parameters(), dropout);
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) {
@@ -51,8 +51,8 @@ class NormLayer {
 class Residual {
  public:
   /// normed: no leaves out the norm before the sublayer.
-  Residual(const StackConfig& config, DropoutSites& sites, bool normed = true)
-      : placement_(config.norm.placement), rate_(config.dropout.residual), site_(sites.next()) {
+  Residual(const StackConfig& config, DropoutStreams& streams, bool normed = true)
+      : placement_(config.norm.placement), rate_(config.dropout.residual), stream_(streams.next()) {
     if (normed || placement_ == NormPlacement::kPost) norm_.emplace(config.norm, config.d_model);
   }
 
@@ -65,7 +65,7 @@ class Residual {
   Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {
     const NormParameters norm = norm_ ? norm_->parameters() : NormParameters();
     const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;
-    const Dropout drops = dropout_at(context, rate_, site_, rows);
+    const Dropout drops = dropout_at(context, rate_, stream_, rows);
     return last != nullptr ? affine_residual(context.tape, h, *last, x, drops, after)
                            : add_residual(context.tape, h, x, drops, after);
   }
@@ -76,7 +76,7 @@ class Residual {
  private:
   NormPlacement placement_;
   float rate_;
-  uint32_t site_;
+  uint32_t stream_;
   std::optional<NormLayer> norm_;
 };
 

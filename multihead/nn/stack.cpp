@@ -7,11 +7,11 @@
 
 namespace mh {
 
-Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
+Stack::Stack(const StackConfig& config, DropoutStreams& streams) : config_(config) {
   for (size_t i = 0; i < config.layers.size(); ++i) {
     if (const StackMask& mask = config.mask_of(i); mask.has_window() && mask.window < 1)
       throw UsageError(fmt::format("{}.{}: window is {}; expected at least 1", config.name, i, mask.window));
-    layers_.emplace_back(config, static_cast<int>(i), sites);
+    layers_.emplace_back(config, static_cast<int>(i), streams);
   }
   if (config.one_bias && config.positions == Positions::kT5) {
     // The first layer's own table serves all.
@@ -101,9 +101,13 @@ void Stack::visit(const ParameterVisitor& visitor) {
 }
 
 void Stack::visit_attentions(const AttentionVisitor& visitor) const {
-  for (const StackLayer& layer : layers_) {
-    visitor(layer.self_attention());
-    if (layer.cross_attention() != nullptr) visitor(*layer.cross_attention());
+  const AttentionKind self =
+      config_.name == "encoder" ? AttentionKind::kEncoderSelf : AttentionKind::kDecoderSelf;
+  for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
+    const StackLayer& layer = layers_[static_cast<size_t>(i)];
+    visitor(layer.self_attention(), {.kind = self, .layer = i});
+    if (layer.cross_attention() != nullptr)
+      visitor(*layer.cross_attention(), {.kind = AttentionKind::kCross, .layer = i});
   }
 }
 

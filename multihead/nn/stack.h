@@ -18,17 +18,19 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/stack_layer.h"
 
 namespace mh {
 
 /// Called for every attention, in order.
-using AttentionVisitor = std::function<void(const MultiHeadAttention& attention)>;
+using AttentionVisitor =
+    std::function<void(const MultiHeadAttention& attention, const AttentionPlace& place)>;
 
 class Stack {
  public:
   /// Throws UsageError when a layer cannot be built.
-  Stack(const StackConfig& config, DropoutSites& sites);
+  Stack(const StackConfig& config, DropoutStreams& streams);
 
   const StackConfig& config() const { return config_; }
 

@@ -110,8 +110,9 @@ struct StackConfig {
   const StackMask& mask_of(size_t layer) const { return layers[layer].mask ? *layers[layer].mask : mask; }
 };
 
-/// Hands out the numbers of dropout sites while a model is built, in a fixed order.
-class DropoutSites {
+/// Hands out the numbers of dropout streams while a model is built, in a fixed order: each place that drops
+/// values has one.
+class DropoutStreams {
  public:
   uint32_t next() { return next_++; }
 

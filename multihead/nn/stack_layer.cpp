@@ -49,18 +49,19 @@ std::string layer_name(const StackConfig& config, int number, const char* part) 
 
 }  // namespace
 
-StackLayer::StackLayer(const StackConfig& config, int number, DropoutSites& sites)
+StackLayer::StackLayer(const StackConfig& config, int number, DropoutStreams& streams)
     : name_(layer_name(config, number, "")),
-      self_attention_(layer_name(config, number, ".self_attention"), self_config(config, number), sites),
-      self_residual_(config, sites, config.layers[static_cast<size_t>(number)].norm_before),
+      self_attention_(layer_name(config, number, ".self_attention"), self_config(config, number), streams),
+      self_residual_(config, streams, config.layers[static_cast<size_t>(number)].norm_before),
       cross_(config.cross_attention
                  ? std::unique_ptr<Cross>(new Cross{
-                       {layer_name(config, number, ".cross_attention"), cross_config(config, number), sites},
-                       {config, sites}})
+                       {layer_name(config, number, ".cross_attention"), cross_config(config, number),
+                        streams},
+                       {config, streams}})
                  : nullptr),
       feed_forward_(config.layers[static_cast<size_t>(number)].feed_forward, config.d_model,
-                    config.dropout.activation, sites),
-      feed_forward_residual_(config, sites) {}
+                    config.dropout.activation, streams),
+      feed_forward_residual_(config, streams) {}
 
 Var StackLayer::feed_forward(Context& context, Var x, const Sequences& rows, const RowPlaces& places) const {
   Var h = feed_forward_.hidden(context, feed_forward_residual_.before(context, x), rows);

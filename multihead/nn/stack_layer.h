@@ -22,7 +22,7 @@ struct Memory {
 class StackLayer {
  public:
   /// `number`: its place in the stack, from 0.
-  StackLayer(const StackConfig& config, int number, DropoutSites& sites);
+  StackLayer(const StackConfig& config, int number, DropoutStreams& streams);
 
   /// [N, d_model] -> [N, d_model]. memory: null without cross-attention.
   Var forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const;

@@ -10,26 +10,25 @@
 #include "multihead/batch/batch.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/text_tokens.h"
-#include "multihead/models/encoder_model.h"
 #include "multihead/models/next_words.h"
 #include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
 
-const EncoderModel& model_with_head(const ModelFolder& folder) {
-  const auto* model = dynamic_cast<const EncoderModel*>(folder.model.get());
-  if (model == nullptr) {
+const Model& model_with_head(const ModelFolder& folder) {
+  const Model& model = *folder.model;
+  if (model.kind() != ModelKind::kEncoder) {
     throw UsageError(
         fmt::format("{} holds a {} model, which predicts no masked words; name an encoder such as BERT",
                     folder.path.string(), folder.model_type));
   }
-  if (!model->config().masked_words) {
+  if (!model.predicts()) {
     throw UsageError(fmt::format(
         "{} holds a {} model without a head for masked words; take one that was saved as ...ForMaskedLM",
         folder.path.string(), folder.model_type));
   }
-  return *model;
+  return model;
 }
 
 std::string without_space(std::string word) {
@@ -42,8 +41,8 @@ std::string without_space(std::string word) {
 std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,
                                                              const std::vector<std::string>& texts,
                                                              const FillOptions& options) {
-  const EncoderModel& model = model_with_head(folder);
-  const VocabularyHead& head = model.masked_words();
+  const Model& model = model_with_head(folder);
+  const VocabularyHead& head = model.vocabulary();
   const int32_t most = std::min(kMaxCandidates, head.size());
   if (options.words < 1 || options.words > most)
     throw UsageError(fmt::format("`words`: expected 1 to {}, got {}", most, options.words));
@@ -109,13 +108,13 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
     }
     listed.begin({.texts = numbers, .count = std::ssize(lengths), .offsets = &offsets});
     tape.clear();
-    const Var all = model.states(context, batch.view());
+    const Var all = model.read(context, batch.view(), {});
     model.call_pooled(context, all, batch.view());
     const ConstMatrixView states = all.value();
     Tensor masked(std::ssize(rows), states.cols);  // [masks, d_model]
     for (size_t i = 0; i < rows.size(); ++i)
       std::copy_n(states.row(rows[i]), states.cols, masked.view().row(static_cast<int64_t>(i)));
-    const Var before = model.before_words(context, tape.constant(masked.view()));
+    const Var before = model.word_states(context, tape.constant(masked.view()));
     std::vector<Candidate> best(rows.size() * static_cast<size_t>(options.words));
     NextWords(head, context, before, {.offsets = masks.offsets(), .positions = positions})
         .best({.candidates = options.words}, best, scratch);

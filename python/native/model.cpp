@@ -20,27 +20,18 @@
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/heads/importance/scored_texts.h"
-#include "multihead/models/causal_model.h"
-#include "multihead/models/encoder_decoder.h"
-#include "multihead/models/encoder_model.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "names.h"
 
 namespace mh::python {
 namespace {
 
-const char* kind_of(const Model& model) {
-  if (dynamic_cast<const EncoderDecoder*>(&model)) return "translator";
-  if (dynamic_cast<const CausalModel*>(&model)) return "causal";
-  return "encoder";
-}
-
 /// (attention, heads, key heads, value heads, size of keys, size of values) of every attention.
 using AttentionShape = std::tuple<std::string, int, int, int, int, int>;
 
 std::vector<AttentionShape> attentions_of(const LoadedModel& loaded) {
   std::vector<AttentionShape> shapes;
-  for (const Model::AttentionName& attention : loaded.model().attentions()) {
+  for (const Model::Attention& attention : loaded.model().attentions()) {
     const HeadGeometry& heads = loaded.model().attention(attention.name).geometry();
     shapes.emplace_back(attention.name, attention.heads, heads.key_heads, heads.value_heads, heads.d_key,
                         heads.d_value);
@@ -172,7 +163,8 @@ void add_model(nb::module_& module) {
           },
           "heads"_a)
       .def_prop_ro("path", &LoadedModel::path)
-      .def_prop_ro("kind", [](const LoadedModel& loaded) { return kind_of(loaded.model()); })
+      .def_prop_ro("kind",
+                   [](const LoadedModel& loaded) { return name_of(loaded.model().kind(), kModelKindNames); })
       .def_prop_ro("model_type", [](const LoadedModel& loaded) { return loaded.folder().model_type; })
       .def_prop_ro("remarks", &LoadedModel::remarks)
       .def_prop_ro("predicts", [](const LoadedModel& loaded) { return loaded.model().predicts(); })

@@ -88,7 +88,7 @@ NumpyConstFloats value_of(const Seen& seen, const std::string& site) {
 }
 
 const std::vector<std::string>& labels(const Seen& seen, const std::string& attention, bool of_keys) {
-  const AttentionKind kind = attention_place(attention).kind;
+  const AttentionKind kind = seen.observation.place(attention).kind;
   return of_keys ? seen.observation.key_labels(kind) : seen.observation.query_labels(kind);
 }
 

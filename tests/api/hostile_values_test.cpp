@@ -15,8 +15,8 @@ namespace {
 constexpr int kModel = 12, kTokens = 5;
 
 struct Layer {
-  DropoutSites sites;
-  MultiHeadAttention layer{"layer", {.d_model = kModel, .geometry = {.heads = 3}}, sites};
+  DropoutStreams streams;
+  MultiHeadAttention layer{"layer", {.d_model = kModel, .geometry = {.heads = 3}}, streams};
   Batch rows{std::vector<std::vector<int32_t>>{{0, 1}, {2, 3, 4}}};
   Tape tape{Tape::Mode::kRecord};
   Context context{tape};
@@ -76,15 +76,15 @@ TEST(HostileValues, Gradients) {
 }
 
 TEST(HostileValues, Descriptions) {
-  DropoutSites sites;
+  DropoutStreams streams;
   for (const HeadGeometry& heads :
        {HeadGeometry{.heads = 0}, HeadGeometry{.heads = -3}, HeadGeometry{.heads = 5},
         HeadGeometry{.d_key = -1}, HeadGeometry{.heads = 3, .key_heads = 2},
         HeadGeometry{.heads = 3, .d_key = 5000}}) {
-    EXPECT_THROW(MultiHeadAttention("layer", {.d_model = kModel, .geometry = heads}, sites), UsageError);
+    EXPECT_THROW(MultiHeadAttention("layer", {.d_model = kModel, .geometry = heads}, streams), UsageError);
     EXPECT_THROW(ledger(heads, kModel, 3, 3), UsageError);
   }
-  EXPECT_THROW(MultiHeadAttention("layer", {.d_model = 0, .geometry = {.heads = 1}}, sites), UsageError);
+  EXPECT_THROW(MultiHeadAttention("layer", {.d_model = 0, .geometry = {.heads = 1}}, streams), UsageError);
   EXPECT_THROW(ledger({.heads = 3}, kModel, -1, 3), UsageError);
   EXPECT_THROW(random_columns(3, 0, kModel, 1), UsageError);
   EXPECT_THROW(spread_segments(3, kModel + 1, kModel), UsageError);

@@ -158,7 +158,7 @@ TEST_P(TransformerProperties, CachedDecodingEqualsDecodingWhole) {
 TEST_P(TransformerProperties, MutingAHeadIsZeroingItsRowsOfTheOutputProjection) {
   const Batch source(sources), target(targets);
   const auto untouched = test::logits_of(model, source, target);
-  for (const auto& [attention, heads] : model.attentions()) {
+  for (const auto& [attention, heads, place] : model.attentions()) {
     const int head = heads - 1;
     SiteValues sites;
     sites.mute(attention + "." + std::to_string(head));
@@ -263,7 +263,7 @@ TEST_P(TransformerProperties, PatternsMuteWhatTheyStandFor) {
     EXPECT_NE(muted, test::logits_of(model, source, target)) << pattern;
   }
   size_t all = 0;
-  for (const auto& [attention, heads] : model.attentions()) all += static_cast<size_t>(heads);
+  for (const auto& [attention, heads, place] : model.attentions()) all += static_cast<size_t>(heads);
   EXPECT_EQ(model.heads_named(HeadPattern("*")).size(), all);
   EXPECT_EQ(
       model.heads_named(HeadPattern("decoder.1.cross_attention.*")).back(),

@@ -127,7 +127,7 @@ TEST_F(GatesOfATranslator, HaveTheGradientOfEachSentence) {
   model.visit([](const std::string& name, Parameter& parameter) {
     EXPECT_FALSE(parameter.gradient.exists()) << name;
   });
-  for (const auto& [attention, heads] : model.attentions()) {
+  for (const auto& [attention, heads, place] : model.attentions()) {
     const ConstMatrixView gradient = watched.gradient(attention + ".gates");
     ASSERT_EQ(gradient.rows, 3);
     ASSERT_EQ(gradient.cols, heads);

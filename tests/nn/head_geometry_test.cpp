@@ -88,9 +88,10 @@ TEST(GeometryColumns, SlicesAndSegmentsCoverWhatTheySay) {
 
 /// What the layer's heads start with, side by side.
 std::vector<D> head_matrices(HeadInitialisation initialisation) {
-  DropoutSites sites;
+  DropoutStreams streams;
   MultiHeadAttention layer("layer",
-                           {.d_model = 9, .geometry = {.heads = 3, .initialisation = initialisation}}, sites);
+                           {.d_model = 9, .geometry = {.heads = 3, .initialisation = initialisation}},
+                           streams);
   Random random(3);
   layer.initialise(random);
   const Parameters p = test::parameters_of(layer);

@@ -31,9 +31,9 @@ std::vector<Count> counts_of(const Ledger& ledger) {
 }
 
 TEST_P(LedgerOf, HasTheLayersParameters) {
-  DropoutSites sites;
+  DropoutStreams streams;
   MultiHeadAttention layer(
-      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, sites);
+      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, streams);
   int64_t all = 0, output = 0, values = 0;
   layer.visit("", [&](const std::string& name, Parameter& p) {
     all += p.value.size();
@@ -66,9 +66,9 @@ TEST_P(LedgerOf, CountsTheOperationsOfTheFormula) {
 TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   // So that the notes are small beside it, and matrices of Tq x Tk are not too large.
   const int64_t tokens = test::weight_oracle(c.geometry).composed() ? 96 : 1536;
-  DropoutSites sites;
+  DropoutStreams streams;
   MultiHeadAttention layer(
-      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, sites);
+      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, streams);
   Tensor x(tokens, c.d_model);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(tokens)});
   Tape tape(Tape::Mode::kRecord);
@@ -151,8 +151,8 @@ TEST(Ledger, TheComposedPathKeepsTheWeights) {
 TEST(Ledger, CountsRowsThatComeOutInAnotherWidth) {
   const HeadGeometry geometry = {.heads = 3, .d_key = 5, .d_value = 2};
   const Ledger found = ledger(geometry, 7, 4, 4, {.d_out = 11}), usual = ledger(geometry, 7, 4, 4);
-  DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = 7, .d_out = 11, .geometry = geometry}, sites);
+  DropoutStreams streams;
+  MultiHeadAttention layer("layer", {.d_model = 7, .d_out = 11, .geometry = geometry}, streams);
   int64_t all = 0;
   layer.visit("", [&](const std::string&, Parameter& p) { all += p.value.size(); });
   EXPECT_EQ(found.total().parameters, all);

@@ -50,10 +50,10 @@ TEST(Positions, ProblemsNameWhatWouldWork) {
   for (const auto& [name, positions] : kPositionNames) {
     EXPECT_THAT(problems_of(positions, {.heads = 2, .d_key = 4}, 8), ElementsAre()) << name;
   }
-  DropoutSites sites;
+  DropoutStreams streams;
   const MultiHeadAttentionConfig impossible = {
       .d_model = 6, .geometry = {.heads = 2}, .positions = Positions::kRotary};
-  EXPECT_THROW(MultiHeadAttention("layer", impossible, sites), UsageError);
+  EXPECT_THROW(MultiHeadAttention("layer", impossible, streams), UsageError);
 }
 
 TEST(Positions, TablesAddWhatTheyAreCalled) {

@@ -63,7 +63,7 @@ std::vector<StackKind> kinds() {
 
 class EverySite : public testing::TestWithParam<StackKind> {
  protected:
-  EverySite() : stack(GetParam().config, dropout_sites) {
+  EverySite() : stack(GetParam().config, dropout_streams) {
     Random random(11);
     stack.initialise(random);
     for (Tensor* numbers : {&x, &memory_rows, &weights}) {
@@ -111,7 +111,7 @@ class EverySite : public testing::TestWithParam<StackKind> {
     return values;
   }
 
-  DropoutSites dropout_sites;
+  DropoutStreams dropout_streams;
   Stack stack;
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{3, 1, 5});
   const Sequences sequences{.ids = {}, .ragged = &ragged, .sentences = {}};
@@ -303,8 +303,8 @@ TEST_P(EverySite, IsTheSameInCachedDecoding) {
 
 TEST(Sites, AReplacedKeyIsReadBySteps) {
   const StackKind kind = kinds()[2];
-  DropoutSites dropout_sites;
-  Stack stack(kind.config, dropout_sites);
+  DropoutStreams dropout_streams;
+  Stack stack(kind.config, dropout_streams);
   Random random(5);
   stack.initialise(random);
   Tensor x(4, kModelWidth);
@@ -342,8 +342,8 @@ TEST(Sites, AReplacedKeyIsReadBySteps) {
 
 TEST(Sites, SaysWhatIsWrong) {
   const StackKind kind = kinds()[0];
-  DropoutSites dropout_sites;
-  Stack stack(kind.config, dropout_sites);
+  DropoutStreams dropout_streams;
+  Stack stack(kind.config, dropout_streams);
   Tensor x(4, kModelWidth);
   x.fill(1);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{1, 3});

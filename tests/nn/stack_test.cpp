@@ -41,7 +41,7 @@ std::vector<StackKind> causal_kinds() {
 
 class Stacks : public testing::TestWithParam<StackKind> {
  protected:
-  Stacks() : stack(GetParam().config, sites) {
+  Stacks() : stack(GetParam().config, streams) {
     Random random(11);
     stack.initialise(random);
     for (Tensor* numbers : {&x, &memory_rows}) {
@@ -93,7 +93,7 @@ class Stacks : public testing::TestWithParam<StackKind> {
     return cache;
   }
 
-  DropoutSites sites;
+  DropoutStreams streams;
   Stack stack;
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{11, 7});
   const Sequences sequences{.ids = {}, .ragged = &ragged, .sentences = {}};
@@ -147,8 +147,8 @@ INSTANTIATE_TEST_SUITE_P(StackKind, Stacks, testing::ValuesIn(causal_kinds()),
 /// Which of 9 rows a layer gives another state when row 2 changes.
 std::vector<int> rows_that_see_row_2(StackConfig config) {
   config.layers.resize(1);
-  DropoutSites sites;
-  Stack stack(config, sites);
+  DropoutStreams streams;
+  Stack stack(config, streams);
   Random random(3);
   stack.initialise(random);
   Tensor x(9, kWidth);
@@ -188,16 +188,16 @@ TEST(StackWindow, HidesWhatIsFartherAway) {
 }
 
 TEST(StackPositions, OneBiasNeedsLayersOfEquallyManyHeads) {
-  DropoutSites sites;
-  EXPECT_THROW(Stack(causal({.positions = Positions::kT5, .one_bias = true}), sites), UsageError);
+  DropoutStreams streams;
+  EXPECT_THROW(Stack(causal({.positions = Positions::kT5, .one_bias = true}), streams), UsageError);
 }
 
 TEST(StackPositions, OneBiasIsOneParameterAndGetsAllLayersGradients) {
   const auto gradient = [](bool one) {
     StackConfig config = causal({.positions = Positions::kT5, .one_bias = one});
     config.layers[1] = config.layers[0];
-    DropoutSites sites;
-    Stack stack(config, sites);
+    DropoutStreams streams;
+    Stack stack(config, streams);
     std::vector<std::string> tables;
     std::vector<Tensor> sums;
     const auto for_tables = [&](const std::function<void(Parameter&)>& visit) {

@@ -101,7 +101,7 @@ inline std::pair<DoubleMatrix, DoubleMatrix> turn_of_scores(const MultiHeadAtten
 /// each value head.
 inline void turn_heads(Model& model, uint64_t seed) {
   Random random(seed);
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     MultiHeadAttention& attention = model.attention(name);
     LayerWeights layer = weights_of(attention, model.facts().d_model);
     const HeadGeometry& g = layer.geometry;

@@ -104,9 +104,9 @@ TEST_F(PairsOfBert, FillMasksOfBothTexts) {
     Context context{.tape = tape};
     Batch batch;
     batch.add(tokens.ids, 0, typed ? std::span<const int32_t>(tokens.types) : std::span<const int32_t>());
-    const Var before = model.before_words(context, model.states(context, batch.view()));
-    Tensor logits(before.rows(), model.masked_words().size());
-    model.masked_words().logits(before.value(), logits.view());
+    const Var before = model.word_states(context, model.states(context, batch.view()));
+    Tensor logits(before.rows(), model.vocabulary().size());
+    model.vocabulary().logits(before.value(), logits.view());
     double difference = 0;
     size_t mask = 0;
     for (size_t i = 0; i < tokens.ids.size(); ++i) {

@@ -178,7 +178,7 @@ TEST(HeadGates, FoldedAreTheGatesAndLeaveNothingBehind) {
   run.updates(120);
   SiteValues gated;
   int between = 0;
-  for (const auto& [name, heads] : run.model->attentions()) {
+  for (const auto& [name, heads, place] : run.model->attentions()) {
     const std::vector<double> gates = run.gates().gates_of(name);
     for (int h = 0; h < heads; ++h) {
       const double gate = gates[static_cast<size_t>(h)];

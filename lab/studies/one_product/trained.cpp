@@ -24,7 +24,7 @@ constexpr double kApart = 0.1;  // at least, of weights and of outputs
 /// One head with all parameters of `heads`: W^Q = [W_1^Q ... W_h^Q], and so on. Its scale is 1 / sqrt(d).
 class SingleHead {
  public:
-  explicit SingleHead(const MultiHeadAttention& heads) : attention_("single head", config(heads), sites_) {
+  explicit SingleHead(const MultiHeadAttention& heads) : attention_("single head", config(heads), streams_) {
     std::map<std::string, const Parameter*> given;
     heads.visit("", ConstParameterVisitor(
                         [&](const std::string& name, const Parameter& p) { given.emplace(name, &p); }));
@@ -44,7 +44,7 @@ class SingleHead {
     g.scale.reset();
     return one;
   }
-  DropoutSites sites_;
+  DropoutStreams streams_;
   MultiHeadAttention attention_;
 };
 

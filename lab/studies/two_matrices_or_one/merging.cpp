@@ -49,13 +49,13 @@ struct Fit {
 /// linear in W_1 = W (distance b - a) and W_0 = W (distance 0); one matrix for all distances has W_1 = W_0.
 Fit best_matrix(Positions positions, QueryKeyNorm query_key_norm, uint64_t seed) {
   constexpr int kSize = 6, kSentences = 300, kUnknowns = kSize * kSize;
-  DropoutSites sites;
+  DropoutStreams streams;
   MultiHeadAttention layer(
       "layer",
       {.d_model = kSize,
        .geometry = {.heads = 2, .d_key = 4, .query_key_norm = query_key_norm, .biases = Biases::kNone},
        .positions = positions},
-      sites);
+      streams);
   Random random(seed, 210);
   layer.initialise(random);
   const Matrix x = random_matrix(2 * kSentences, kSize, random);

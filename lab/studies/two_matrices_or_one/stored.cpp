@@ -45,8 +45,8 @@ class OpenFolder {
 
   int layers() const {
     const auto all = folder_.model->attentions();
-    return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Model::AttentionName& one) {
-      return one.name.starts_with("encoder.") && one.name.ends_with(".self_attention");
+    return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Model::Attention& one) {
+      return one.place.kind == AttentionKind::kEncoderSelf;
     }));
   }
   const MultiHeadAttention& attention(int layer) const {

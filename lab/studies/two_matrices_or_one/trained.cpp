@@ -58,7 +58,7 @@ namespace {
 /// relative to the largest, the mean over heads.
 std::map<std::string, std::vector<double>> spectra_of(const EncoderDecoder& model) {
   std::map<std::string, std::vector<double>> spectra;
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     const LayerWeights layer = weights_of(model.attention(name), model.config().encoder.d_model);
     std::vector<double>& mean = spectra[name];
     for (int h = 0; h < heads; ++h) {

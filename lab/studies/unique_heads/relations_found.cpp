@@ -19,7 +19,7 @@ std::vector<RelationScore> scores_of(const Part& part, Direction direction) {
   std::vector<RelationScore> scores;
   std::ranges::copy_if(part.report.relations, std::back_inserter(scores), [&](const RelationScore& score) {
     return score.direction == direction &&
-           attention_place(score.attention).kind == AttentionKind::kEncoderSelf;
+           score.place.kind == AttentionKind::kEncoderSelf;
   });
   return scores;
 }

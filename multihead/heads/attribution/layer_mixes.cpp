@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/layer_weights.h"
 #include "multihead/nn/multi_head_attention.h"
 
@@ -71,10 +71,10 @@ DoubleMatrix normalised_relevance(const DoubleMatrix& relevance) {
 
 }  // namespace
 
-LayerMixes mixes_of(const Model& model, const std::function<DoubleMatrix(const Model::AttentionName&)>& mix) {
+LayerMixes mixes_of(const Model& model, const std::function<DoubleMatrix(const Model::Attention&)>& mix) {
   LayerMixes mixes;
-  for (const Model::AttentionName& attention : model.attentions()) {
-    const AttentionPlace place = attention_place(attention.name);
+  for (const Model::Attention& attention : model.attentions()) {
+    const AttentionPlace place = attention.place;
     auto& stack = place.kind == AttentionKind::kEncoderSelf ? mixes.encoder : mixes.decoder;
     stack.resize(std::max(stack.size(), static_cast<size_t>(place.layer) + 1));
     LayerMix& layer = stack[static_cast<size_t>(place.layer)];
@@ -84,7 +84,7 @@ LayerMixes mixes_of(const Model& model, const std::function<DoubleMatrix(const M
 }
 
 LayerMixes mean_weights(const Model& model, const SiteValues& kept) {
-  return mixes_of(model, [&](const Model::AttentionName& attention) {
+  return mixes_of(model, [&](const Model::Attention& attention) {
     DoubleMatrix mean;
     for (int h = 0; h < attention.heads; ++h) {
       const ConstMatrixView a = weights_of_head(kept, attention.name, h);
@@ -97,7 +97,7 @@ LayerMixes mean_weights(const Model& model, const SiteValues& kept) {
 }
 
 LayerMixes positive_weights(const Model& model, const SiteValues& kept) {
-  return mixes_of(model, [&](const Model::AttentionName& attention) {
+  return mixes_of(model, [&](const Model::Attention& attention) {
     DoubleMatrix mean;
     for (int h = 0; h < attention.heads; ++h) {
       const ConstMatrixView a = weights_of_head(kept, attention.name, h);
@@ -113,7 +113,7 @@ LayerMixes positive_weights(const Model& model, const SiteValues& kept) {
 }
 
 LayerMixes norm_weighted(const Model& model, const SiteValues& kept) {
-  return mixes_of(model, [&](const Model::AttentionName& attention) {
+  return mixes_of(model, [&](const Model::Attention& attention) {
     const DoubleMatrix f = transformed_values(
         model, attention.name, kept.value(Site{attention.name, SitePart::kValues}.name()).view());
     const int64_t d = f.cols() / attention.heads;

@@ -28,7 +28,7 @@ struct LayerMixes {
 };
 
 /// One matrix for each attention of the model, made by `mix`.
-LayerMixes mixes_of(const Model& model, const std::function<DoubleMatrix(const Model::AttentionName&)>& mix);
+LayerMixes mixes_of(const Model& model, const std::function<DoubleMatrix(const Model::Attention&)>& mix);
 /// The mean over heads of the weights, of values that kept "*.weights.*".
 LayerMixes mean_weights(const Model& model, const SiteValues& kept);
 /// The mean over heads of max(A * dF/dA, 0), of values that kept and watched "*.weights.*".

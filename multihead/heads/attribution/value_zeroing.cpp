@@ -1,11 +1,15 @@
 #include "multihead/heads/attribution/value_zeroing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 namespace {
@@ -20,13 +24,21 @@ double turned(const float* a, const float* b, int64_t size) {
   return of_a > 0 && of_b > 0 ? std::max(0.0, 1 - product / std::sqrt(of_a * of_b)) : 0;
 }
 
+/// "encoder.3": the owner of a layer's sites.
+std::string layer_name(const AttentionPlace& place) {
+  return fmt::format("{}.{}", place.stack(), place.layer);
+}
+
 /// Each sequence of the batch is the text without the value of one token, in every layer at once: all layers read what they read
 /// of the whole text, so that one pass shows every layer by itself.
 class ZeroedValues final : public Sites {
  public:
   /// whole: kept the inputs and outputs of layers and the last states, of the text alone; first: which token sequence 0 is without.
   ZeroedValues(const SiteValues& whole, const ExplainedText& text, int64_t first, LayerMixes& found)
-      : whole_(whole), text_(text), first_(first), found_(found) {}
+      : whole_(whole), text_(text), first_(first), found_(found) {
+    for (const Model::Attention& attention : text.model().attentions())
+      layers_[layer_name(attention.place)] = attention.place;
+  }
 
   bool wants(const Site& site) const override {
     return site.part == SitePart::kInput || site.part == SitePart::kOutput ||
@@ -57,7 +69,7 @@ class ZeroedValues final : public Sites {
     const MatrixView all = tape.arena().matrix<float>(given.rows, given.cols);
     for (int64_t i = 0; i < all.rows; ++i) std::copy_n(given.row(i), given.cols, all.row(i));
     const bool of_target =
-        attention_place(site.owner).kind == AttentionKind::kDecoderSelf && text_.translates();
+        text_.model().place(site.owner).kind == AttentionKind::kDecoderSelf && text_.translates();
     const int64_t count = of_target ? text_.targets() : text_.sources();
     for (int64_t s = 0; s * count < all.rows; ++s) {
       const int64_t row = first_ + s - (of_target ? text_.sources() : 0);
@@ -68,10 +80,9 @@ class ZeroedValues final : public Sites {
 
   void measure(const Site& site, const SiteValue& value) {
     const ConstMatrixView one = whole_.value(site.name()).view(), all = value.value.value();
-    const std::string layer(site.owner);
-    const auto number = static_cast<size_t>(std::stoi(layer.substr(layer.find('.') + 1)));
-    const bool decoder = layer.starts_with("decoder");
-    LayerMix& mix = (decoder ? found_.decoder : found_.encoder)[number];
+    const AttentionPlace place = layers_.find(site.owner)->second;
+    const bool decoder = place.kind != AttentionKind::kEncoderSelf;
+    LayerMix& mix = (decoder ? found_.decoder : found_.encoder)[static_cast<size_t>(place.layer)];
     for (int64_t row = 0; row < all.rows; ++row) {
       const int64_t token = first_ + row / one.rows, i = row % one.rows;
       const double change = turned(one.row(i), all.row(row), one.cols);
@@ -91,6 +102,7 @@ class ZeroedValues final : public Sites {
   const ExplainedText& text_;
   int64_t first_;
   LayerMixes& found_;
+  std::map<std::string, AttentionPlace, std::less<>> layers_;  // by layer_name()
 };
 
 void divide_by_sums(LayerMix& mix) {
@@ -111,9 +123,9 @@ void divide_by_sums(LayerMix& mix) {
 
 LayerMixes zeroed_values(const ExplainedText& text, int64_t batch_tokens) {
   SiteValues whole;
-  for (const Model::AttentionName& attention : text.model().attentions()) {
+  for (const Model::Attention& attention : text.model().attentions()) {
     // By their names: a pattern would also ask for what attentions add, which is then no longer one op with what follows.
-    const std::string layer = attention.name.substr(0, attention.name.rfind('.'));
+    const std::string layer = layer_name(attention.place);
     whole.keep(layer + ".input");
     whole.keep(layer + ".output");
   }
@@ -121,8 +133,8 @@ LayerMixes zeroed_values(const ExplainedText& text, int64_t batch_tokens) {
   const std::vector<std::vector<int32_t>> one = {text.ids()};
   const ExplainedPass read(text, one, {.sites = &whole});
   const int64_t targets = text.translates() ? text.targets() : text.sources();
-  LayerMixes found = mixes_of(text.model(), [&](const Model::AttentionName& attention) {
-    const AttentionKind kind = attention_place(attention.name).kind;
+  LayerMixes found = mixes_of(text.model(), [&](const Model::Attention& attention) {
+    const AttentionKind kind = attention.place.kind;
     if (kind == AttentionKind::kCross) return DoubleMatrix(targets, text.sources());
     const int64_t size = kind == AttentionKind::kEncoderSelf ? text.sources() : targets;
     return DoubleMatrix(size, size);

@@ -13,7 +13,6 @@
 #include "multihead/base/random.h"
 #include "multihead/batch/batch.h"
 #include "multihead/heads/sites/site_values.h"
-#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/multi_head_attention.h"
 
@@ -42,7 +41,7 @@ std::unique_ptr<Model> convert_model(Model& model, const ConvertLayer& convert) 
   const ModelFacts facts = model.facts();
   std::map<std::string, LayerWeights> converted;
   HeadsOfAttentions heads;
-  for (const auto& [name, count] : model.attentions()) {
+  for (const auto& [name, count, place] : model.attentions()) {
     const LayerWeights old = weights_of(model.attention(name), facts.d_model);
     try {
       LayerWeights& layer = converted[name] = convert(name, old);
@@ -124,7 +123,7 @@ void note(const std::vector<float>& a, const std::vector<float>& b, Difference& 
 ModelDifference compare_models(const Model& first, const Model& second,
                                const std::vector<std::vector<int32_t>>& sources,
                                const std::vector<std::vector<int32_t>>& targets, Sites* sites) {
-  const bool translates = dynamic_cast<const EncoderDecoder*>(&first) != nullptr;
+  const bool translates = first.kind() == ModelKind::kTranslator;
   if (translates && sources.size() != targets.size()) {
     throw UsageError(
         fmt::format("expected a target for each of the {} sources, got {}", sources.size(), targets.size()));

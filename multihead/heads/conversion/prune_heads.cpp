@@ -47,8 +47,9 @@ std::map<std::string, std::string> stacks_with_one_bias(const Model& model) {
     if (name.ends_with(kBias)) own_bias.insert(name.substr(0, name.size() - kBias.size()));
   }));
   std::map<std::string, std::vector<std::string>> of_stack;
-  for (const auto& [name, count] : model.attentions()) {
-    if (name.ends_with(".self_attention")) of_stack[name.substr(0, name.find('.'))].push_back(name);
+  for (const Model::Attention& one : model.attentions()) {
+    if (one.place.kind != AttentionKind::kCross)
+      of_stack[std::string(one.place.stack())].push_back(one.name);
   }
   for (const auto& [stack, names] : of_stack) {
     const auto own = std::count_if(names.begin(), names.end(),
@@ -123,7 +124,7 @@ PrunePlan plan_pruning(const Model& model, std::span<const HeadPattern> heads) {
     if (!first) std::erase_if(found->second, [&](int head) { return !here.contains(head); });
   }
   PrunePlan plan;
-  for (const auto& [name, count] : model.attentions()) {
+  for (const auto& [name, count, place] : model.attentions()) {
     const HeadGeometry& g = model.attention(name).geometry();
     const auto tied = stack_of.find(name);
     const HeadSet going =

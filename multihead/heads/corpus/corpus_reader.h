@@ -9,10 +9,10 @@
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/corpus/heads_corpus.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/heads/sites/words.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/sites.h"
 
 namespace mh {

@@ -1,6 +1,8 @@
 #include "multihead/heads/corpus/observe_corpus.h"
 
-#include <string_view>
+#include <algorithm>
+#include <map>
+#include <string>
 
 #include "multihead/models/read_lists.h"
 #include "multihead/nn/list_sites.h"
@@ -11,17 +13,20 @@ namespace {
 /// Collects what one attention shows of itself, and gives it to the observers who want it.
 class Collector final : public Sites {
  public:
-  explicit Collector(std::span<CorpusObserver* const> observers) : observers_(observers) {}
+  Collector(const Model& model, std::span<CorpusObserver* const> observers) : observers_(observers) {
+    for (Model::Attention& one : model.attentions()) {
+      const bool wanted = std::any_of(observers.begin(), observers.end(),
+                                      [&](const CorpusObserver* who) { return who->wants_weights(one); });
+      if (wanted) wanted_.emplace(one.name, one);
+    }
+  }
 
   void begin(std::span<const int64_t> sentences) { sentences_ = sentences; }
 
   bool wants(const Site& site) const override {
     if (site.part != SitePart::kWeights && site.part != SitePart::kValues && site.part != SitePart::kHeads)
       return false;
-    for (const CorpusObserver* observer : observers_) {
-      if (observer->wants_weights(site.owner)) return true;
-    }
-    return false;
+    return wanted_.contains(site.owner);
   }
 
   Var at(Tape&, const Site& site, const SiteValue& at) override {
@@ -31,7 +36,8 @@ class Collector final : public Sites {
       matrices_.push_back(at.value.value());
       keys_ = at.keys;
     } else {
-      const BatchWeights batch{.attention = site.owner,
+      const Model::Attention& attention = wanted_.find(site.owner)->second;
+      const BatchWeights batch{.attention = attention,
                                .sentences = sentences_,
                                .query_offsets = at.rows.offsets,
                                .keys = keys_,
@@ -39,7 +45,7 @@ class Collector final : public Sites {
                                .values = values_,
                                .outputs = at.value.value()};
       for (CorpusObserver* observer : observers_) {
-        if (observer->wants_weights(site.owner)) observer->weights(batch);
+        if (observer->wants_weights(attention)) observer->weights(batch);
       }
       matrices_.clear();
     }
@@ -48,6 +54,7 @@ class Collector final : public Sites {
 
  private:
   std::span<CorpusObserver* const> observers_;
+  std::map<std::string, Model::Attention, std::less<>> wanted_;
   std::span<const int64_t> sentences_;
   // Of the attention that runs.
   std::vector<ConstMatrixView> matrices_;
@@ -61,7 +68,7 @@ void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> so
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options) {
   const bool part = !options.numbers.empty();  // of a list
-  Collector collector(observers);
+  Collector collector(model, observers);
   ListSites listed(options.sites);
   SitesInTurn sites(listed.sites(), collector);
   Tape tape;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "multihead/models/model.h"
@@ -15,7 +14,7 @@ namespace mh {
 
 /// The weights of one attention on a batch of sentences, before dropout; valid while an observer is called.
 struct BatchWeights {
-  std::string_view attention;                 // "encoder.3.self_attention"
+  const Model::Attention& attention;
   std::span<const int64_t> sentences;         // [S]: which of the corpus these are
   std::span<const int32_t> query_offsets;     // [S + 1]
   std::span<const int32_t> keys;              // [Nq]: how many keys a query's sequence has
@@ -43,7 +42,7 @@ class CorpusObserver {
   virtual ~CorpusObserver() = default;
   /// Called before the weights of the block's sentences, which BatchWeights::sentences number from 0 (observe_heads()).
   virtual void begin(const CorpusBlock&) {}
-  virtual bool wants_weights(std::string_view attention) const = 0;
+  virtual bool wants_weights(const Model::Attention& attention) const = 0;
   virtual void weights(const BatchWeights& batch) = 0;
 };
 

@@ -41,7 +41,7 @@ GateGradients gate_gradients(const SentenceModel& model, const ScoredTexts& text
         "a text's score is the cosine of its vector to the next text's; give at least two lines of text");
   GateGradients found;
   const auto attentions = model.folder.model->attentions();
-  for (const auto& [name, heads] : attentions) {
+  for (const auto& [name, heads, place] : attentions) {
     for (int h = 0; h < heads; ++h) found.heads.push_back({name, h});
   }
   found.gradients = Tensor(count, std::ssize(found.heads));
@@ -65,7 +65,7 @@ GateGradients gate_gradients(const SentenceModel& model, const ScoredTexts& text
     found.score += static_cast<double>(sum.value()(0, 0));
     tape.backward(sum);
     int64_t column = 0;
-    for (const auto& [name, heads] : attentions) {
+    for (const auto& [name, heads, place] : attentions) {
       const ConstMatrixView gradient = values.gradient(name + ".gates");
       for (int64_t s = 0; s < std::ssize(numbers); ++s)
         std::copy_n(gradient.row(s), heads, &found.gradients.view()(numbers[static_cast<size_t>(s)], column));

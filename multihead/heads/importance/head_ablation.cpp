@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/heads/importance/score_pass.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/heads/sites/stack_streams.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/stack_config.h"
 
 namespace mh {
 namespace {
@@ -106,9 +108,9 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
     for (size_t h = 0; h < heads.size(); ++h) {
       SiteValues without = ablated(heads[h], heads_of[heads[h].attention], options, with_means, means);
       SitesInTurn sites(options.sites, without);
-      const std::string& attention = heads[h].attention;
+      const AttentionPlace place = all.place(heads[h].attention);
       const std::vector<LayerStart> starts =
-          streams.starts(attention.substr(0, attention.find('.')), attention_place(attention).layer,
+          streams.starts(std::string(place.stack()), place.layer,
                          [&](const std::string& site) { return inputs.value(site).view(); });
       ScorePass pass(without_head, model, texts.kind, batch, {.sites = &sites, .starts = starts});
       const std::vector<double> after = pass.scores(references, scratch);

@@ -9,8 +9,6 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/batch/plan_batches.h"
-#include "multihead/models/encoder_model.h"
-#include "multihead/models/language_model.h"
 #include "multihead/tensor/cosine.h"
 
 namespace mh {
@@ -67,13 +65,8 @@ Var ScorePass::last_states(const SentenceModel& model) {
   const Var all = model.folder.model->read(context_, batch_.text.view(),
                                            translates ? batch_.target.input.view() : Sequences());
   const Var read = take_rows(tape_, all, batch_.rows);
-  if (kind_ != ScoreKind::kMaskedWords) {
-    head_ = &model.folder.language_model().vocabulary();
-    return read;
-  }
-  const auto& encoder = dynamic_cast<const EncoderModel&>(*model.folder.model);
-  head_ = &encoder.masked_words();
-  return encoder.before_words(context_, read);
+  head_ = &model.folder.model->vocabulary();
+  return model.folder.model->word_states(context_, read);
 }
 
 std::vector<double> ScorePass::scores(ConstMatrixView references, VocabularyScratch& scratch) {

@@ -12,10 +12,8 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/kernels/norm.h"
-#include "multihead/models/causal_model.h"
-#include "multihead/models/encoder_decoder.h"
-#include "multihead/models/encoder_model.h"
 #include "multihead/nn/canonical_weights.h"
+#include "multihead/nn/embedding.h"
 #include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/geometries/query_key_scheme.h"
 #include "multihead/nn/geometries/weight_scheme.h"
@@ -52,26 +50,11 @@ DoubleMatrix product_of_tables(const Weight& out, const Weight& in) {
 }  // namespace
 
 CircuitModel::CircuitModel(const Model& model) : model_(model) {
-  if (const auto* translator = dynamic_cast<const EncoderDecoder*>(&model)) {
-    translates_ = true;
-    one_table_ = translator->config().share_embeddings;
-    add(translator->config().encoder);
-    add(translator->config().decoder);
-  } else {
-    const auto* causal = dynamic_cast<const CausalModel*>(&model);
-    const auto* encoder = dynamic_cast<const EncoderModel*>(&model);
-    MH_ASSERT(causal != nullptr || encoder != nullptr);
-    add(causal != nullptr ? causal->config().stack : encoder->config().stack);
-    const EmbeddingConfig& embedding =
-        causal != nullptr ? causal->config().embedding : encoder->config().embedding;
-    if (embedding.norm) embedding_norm_ = embedding.norm->kind;
-  }
+  for (const StackConfig* stack : model.stack_configs()) norms_[stack->name] = stack->norm;
+  if (const EmbeddingConfig embedding = model.embedding_config(); embedding.norm)
+    embedding_norm_ = embedding.norm->kind;
   model.visit(ConstParameterVisitor(
       [&](const std::string& name, const Parameter& parameter) { parameters_[name] = &parameter; }));
-}
-
-void CircuitModel::add(const StackConfig& stack) {
-  norms_[stack.name] = stack.norm;
 }
 
 CircuitModel::FoldedNorm CircuitModel::norm(const std::string& gain, NormKind kind) const {
@@ -80,14 +63,15 @@ CircuitModel::FoldedNorm CircuitModel::norm(const std::string& gain, NormKind ki
   return {.gain = found->second->value.view(), .centred = kind == NormKind::kLayer};
 }
 
-CircuitModel::FoldedNorm CircuitModel::norm_before(const std::string& attention) const {
-  const NormConfig& of_stack = norms_.at(attention.substr(0, attention.find('.')));
+CircuitModel::FoldedNorm CircuitModel::norm_before(const std::string& attention,
+                                                   const AttentionPlace& place) const {
+  const NormConfig& of_stack = norms_.find(place.stack())->second;
   if (of_stack.placement != NormPlacement::kPre) return {};
   return norm(attention + "_norm.gain", of_stack.kind);
 }
 
-CircuitModel::FoldedNorm CircuitModel::norm_at_end(const std::string& stack) const {
-  return norm(stack + ".final_norm.gain", norms_.at(stack).kind);
+CircuitModel::FoldedNorm CircuitModel::norm_at_end(std::string_view stack) const {
+  return norm(fmt::format("{}.final_norm.gain", stack), norms_.find(stack)->second.kind);
 }
 
 void CircuitModel::FoldedNorm::multiply_left(DoubleMatrix& m) const {
@@ -135,8 +119,9 @@ CircuitWeights CircuitModel::weights(const std::string& attention) const {
   for (int h = 0; h < g.heads; ++h) found.outputs.push_back(output_matrix(layer, h));
 
   const QueryKeyScheme& met = query_key_scheme_of(g);
-  const bool crosses = attention_place(attention).kind == AttentionKind::kCross;
-  const FoldedNorm own = norm_before(attention), of_keys = crosses ? norm_at_end("encoder") : own;
+  const AttentionPlace place = model_.place(attention);
+  const bool crosses = place.kind == AttentionKind::kCross;
+  const FoldedNorm own = norm_before(attention, place), of_keys = crosses ? norm_at_end("encoder") : own;
   for (DoubleMatrix& w : found.queries) {
     met.fold_gain(layer, HeadPart::kQueries, w);
     own.multiply_left(w);
@@ -152,8 +137,8 @@ CircuitWeights CircuitModel::weights(const std::string& attention) const {
 std::optional<DoubleMatrix> CircuitModel::words(AttentionKind kind) const {
   if (!model_.predicts()) return std::nullopt;
   // Nothing predicts the words of a source; those of two tables are different words.
-  if (translates_ && kind == AttentionKind::kEncoderSelf) return std::nullopt;
-  if (kind == AttentionKind::kCross && !one_table_) return std::nullopt;
+  if (kind == AttentionKind::kEncoderSelf && model_.kind() == ModelKind::kTranslator) return std::nullopt;
+  if (kind == AttentionKind::kCross && parameters_.contains("target_embedding")) return std::nullopt;
 
   const auto table = [&](std::initializer_list<const char*> names) -> const Weight& {
     for (const char* name : names) {
@@ -161,11 +146,11 @@ std::optional<DoubleMatrix> CircuitModel::words(AttentionKind kind) const {
     }
     throw InternalError("a model that predicts words has no table of them");
   };
-  const std::string stack = kind == AttentionKind::kEncoderSelf ? "encoder" : "decoder";
+  const std::string_view stack = AttentionPlace{.kind = kind}.stack();
   DoubleMatrix words =
       product_of_tables(table({"output", "embedding"}), table({"target_embedding", "embedding"}));
   if (const auto dense = parameters_.find("masked_words.w"); dense != parameters_.end()) {
-    norm("masked_words.norm.gain", norms_.at(stack).kind).multiply_left(words);
+    norm("masked_words.norm.gain", norms_.find(stack)->second.kind).multiply_left(words);
     words = product(in_double(dense->second->value.view()).view(), words.view());
   }
   norm_at_end(stack).multiply_left(words);

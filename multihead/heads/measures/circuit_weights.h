@@ -6,12 +6,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "multihead/autograd/parameter.h"
 #include "multihead/base/matrix_view.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/models/model.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/stack_config.h"
 #include "multihead/tensor/linear_algebra.h"
 
@@ -45,17 +46,14 @@ class CircuitModel {
     void multiply_left(DoubleMatrix& m) const;   // m becomes N m
     void multiply_right(DoubleMatrix& m) const;  // m becomes m N
   };
-  void add(const StackConfig& stack);
   /// The norm whose gain has this name, e.g. "encoder.final_norm.gain", if the model has one.
   FoldedNorm norm(const std::string& gain, NormKind kind) const;
-  FoldedNorm norm_before(const std::string& attention) const;
-  FoldedNorm norm_at_end(const std::string& stack) const;
+  FoldedNorm norm_before(const std::string& attention, const AttentionPlace& place) const;
+  FoldedNorm norm_at_end(std::string_view stack) const;
 
   const Model& model_;
   std::map<std::string, NormConfig, std::less<>> norms_;  // of each stack
   NormKind embedding_norm_ = NormKind::kLayer;            // where there is one
-  bool translates_ = false;
-  bool one_table_ = true;  // of a translator: source and target share it
   std::map<std::string, const Parameter*, std::less<>> parameters_;
 };
 

@@ -24,32 +24,31 @@ int root_of(const std::vector<Word>& tree) {
 
 }  // namespace
 
-DependencyProbe::DependencyProbe(std::vector<std::string> attentions, int heads)
-    : attentions_(std::move(attentions)),
-      heads_(static_cast<size_t>(heads)),
-      weights_(2 * heads_),
-      mean_(2 * heads_),
-      square_(2 * heads_) {
+DependencyProbe::DependencyProbe(std::vector<Model::Attention> attentions)
+    : attentions_(std::move(attentions)) {
   MH_ASSERT(!attentions_.empty());
+  for (const Model::Attention& attention : attentions_) heads_ += static_cast<size_t>(attention.heads);
+  for (std::vector<double>* each : {&weights_, &mean_, &square_}) each->resize(2 * heads_);
 }
 
 void DependencyProbe::begin(const CorpusBlock& block) {
-  gold_ = attention_place(attentions_[0]).kind == AttentionKind::kEncoderSelf ? &block.encoder_trees
-                                                                              : &block.decoder_trees;
+  gold_ = attentions_[0].place.kind == AttentionKind::kEncoderSelf ? &block.encoder_trees
+                                                                   : &block.decoder_trees;
 }
 
-bool DependencyProbe::wants_weights(std::string_view name) const {
+bool DependencyProbe::wants_weights(const Model::Attention& attention) const {
   return gold_ != nullptr && !gold_->empty() &&
-         std::find(attentions_.begin(), attentions_.end(), name) != attentions_.end();
+         std::any_of(attentions_.begin(), attentions_.end(),
+                     [&](const Model::Attention& own) { return own.name == attention.name; });
 }
 
 void DependencyProbe::weights(const BatchWeights& batch) {
-  if (batch.attention == attentions_.front()) {
+  if (batch.attention.name == attentions_.front().name) {
     batch_.assign(static_cast<size_t>(batch.sequences()), {});
     names_.clear();
   }
   for (int h = 0; h < batch.heads(); ++h)
-    names_.push_back(std::string(batch.attention) + "." + std::to_string(h));
+    names_.push_back(batch.attention.name + "." + std::to_string(h));
   parallel_for(batch.sequences(), [&](int64_t sequence) {
     const auto s = static_cast<size_t>(sequence);
     const auto sentence = static_cast<size_t>(batch.sentences[s]);
@@ -70,7 +69,7 @@ void DependencyProbe::weights(const BatchWeights& batch) {
       features.maps.push_back(std::move(read));
     }
   });
-  if (batch.attention != attentions_.back()) return;
+  if (batch.attention.name != attentions_.back().name) return;
   MH_ASSERT(names_.size() == heads_);
   if (use_ == Use::kLearn) {
     learn();

@@ -15,7 +15,7 @@
 
 #include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/corpus/observe_corpus.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
@@ -27,14 +27,14 @@ class DependencyProbe : public CorpusObserver {
     double reads = 0, read = 0;  // w and u
   };
   /// attentions: those of one kind, in the order of a forward pass, all of which see the words of the trees.
-  DependencyProbe(std::vector<std::string> attentions, int heads);
+  explicit DependencyProbe(std::vector<Model::Attention> attentions);
 
   /// Whether the sentences that come teach it, or are counted.
   enum class Use { kLearn, kCount };
   void use(Use use) { use_ = use; }
 
   void begin(const CorpusBlock& block) override;
-  bool wants_weights(std::string_view name) const override;
+  bool wants_weights(const Model::Attention& attention) const override;
   void weights(const BatchWeights& batch) override;
 
   /// Words other than roots, and those of them whose head was right.
@@ -53,8 +53,8 @@ class DependencyProbe : public CorpusObserver {
   void learn();
   void count();
 
-  std::vector<std::string> attentions_;
-  size_t heads_;
+  std::vector<Model::Attention> attentions_;
+  size_t heads_ = 0;
   Use use_ = Use::kLearn;
   const GoldTrees* gold_ = nullptr;
   std::vector<Features> batch_;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/words.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 

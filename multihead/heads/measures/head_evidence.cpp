@@ -34,19 +34,16 @@ HeadEvidenceObserver::HeadEvidenceObserver(WhereOptions options, EvidenceModel m
   check_settings(options_);
 }
 
-bool HeadEvidenceObserver::wants_weights(std::string_view attention) const {
-  const AttentionKind kind = attention_place(attention).kind;
-  return model_.heads.empty() ||
-         std::any_of(model_.heads.begin(), model_.heads.end(),
-                     [&](const HeadName& head) { return attention_place(head.attention).kind == kind; });
+bool HeadEvidenceObserver::wants_weights(const Model::Attention& attention) const {
+  return model_.heads.empty() || model_.kinds.contains(attention.place.kind);
 }
 
 HeadEvidenceObserver::OfAttention& HeadEvidenceObserver::attention_of(const BatchWeights& batch,
                                                                       const AttentionPlace& place) {
   OfAttention& attention = attentions_[{place.kind, place.layer}];
   if (attention.heads.empty()) {
-    attention.name = batch.attention;
-    attention.mask = model_.mask                                 ? model_.mask(batch.attention)
+    attention.name = batch.attention.name;
+    attention.mask = model_.mask                                 ? model_.mask(batch.attention.name)
                      : place.kind == AttentionKind::kDecoderSelf ? Mask::causal()
                                                                  : Mask::none();
     attention.heads.resize(static_cast<size_t>(batch.heads()));
@@ -201,7 +198,7 @@ void HeadEvidenceObserver::add_head(const BatchWeights& batch, const Choices& ch
 }
 
 void HeadEvidenceObserver::weights(const BatchWeights& batch) {
-  const AttentionPlace place = attention_place(batch.attention);
+  const AttentionPlace place = batch.attention.place;
   OfAttention& attention = attention_of(batch, place);
   const size_t rows = batch.keys.size(), heads = attention.heads.size();
   Choices choices{.keys = std::vector<int32_t>(heads * rows, -1),

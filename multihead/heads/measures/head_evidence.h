@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +22,8 @@
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/measures/evidence_texts.h"
 #include "multihead/heads/measures/head_agreement.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/kernels/mask.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh {
@@ -54,6 +55,7 @@ struct TokenShare {
 
 struct HeadLike {
   HeadName head = {};
+  int layer = 0;         // of its attention
   double agreement = 0;  // queries for which both choose the same key
   double by_chance = 0;  // agreement of two heads that choose evenly
 };
@@ -62,6 +64,7 @@ struct HeadEvidence {
   static constexpr size_t kBins = 20;
 
   std::string attention = {};
+  AttentionPlace place = {};
   int head = 0;
   int64_t queries = 0;  // that have keys
   int64_t sure = 0;     // of these: whose choice has at least the weight WhereOptions::sure
@@ -110,7 +113,8 @@ struct WhereOptions {
 
 /// What the observer has to know of the model.
 struct EvidenceModel {
-  std::vector<HeadName> heads = {};  // which are asked for; empty: all
+  std::vector<HeadName> heads = {};    // which are asked for; empty: all
+  std::set<AttentionKind> kinds = {};  // of the attentions of these heads
   /// Of an attention; null: a decoder's queries see themselves and what is before them, others everything.
   std::function<Mask(std::string_view)> mask = nullptr;
   EvidenceTexts::Label target_label = nullptr;  // of greedy translations
@@ -124,7 +128,7 @@ class HeadEvidenceObserver : public CorpusObserver {
   explicit HeadEvidenceObserver(WhereOptions options, EvidenceModel model = {});
 
   void begin(const CorpusBlock& block) override { texts_.begin(block); }
-  bool wants_weights(std::string_view attention) const override;
+  bool wants_weights(const Model::Attention& attention) const override;
   void weights(const BatchWeights& batch) override;
 
   /// Of the heads that were asked for, sorted by kind (encoder self, decoder self, cross), layer and head. Tokens have only ids. The

@@ -49,6 +49,7 @@ HeadEvidence HeadEvidenceObserver::result(AttentionPlace place, const OfAttentio
                                           size_t h) const {
   const OfHead& of = attention.heads[h];
   HeadEvidence head{.attention = attention.name,
+                    .place = place,
                     .head = static_cast<int>(h),
                     .queries = attention.queries,
                     .sure = of.sure,
@@ -86,6 +87,7 @@ HeadEvidence HeadEvidenceObserver::result(AttentionPlace place, const OfAttentio
     const auto both = static_cast<double>(std::min(attention.queries, other.queries));
     if (both == 0) continue;
     head.alike.push_back({.head = {other.name, same.head},
+                          .layer = same.layer,
                           .agreement = static_cast<double>(same.queries) / both,
                           .by_chance = std::min(attention.even_agreement / queries,
                                                 other.even_agreement / static_cast<double>(other.queries))});

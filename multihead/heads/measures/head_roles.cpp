@@ -141,9 +141,9 @@ HeadRoleObserver::Sums HeadRoleObserver::sums_of(AttentionKind kind, const Batch
 }
 
 void HeadRoleObserver::weights(const BatchWeights& batch) {
-  const AttentionPlace place = attention_place(batch.attention);
+  const AttentionPlace place = batch.attention.place;
   Sums& sums = sums_[{place.kind, place.layer}];
-  sums.attention = batch.attention;
+  sums.attention = batch.attention.name;
   sums.heads.resize(static_cast<size_t>(batch.heads()));
   std::vector<Sums> parts(static_cast<size_t>(batch.sequences()));
   parallel_for(batch.sequences(), [&](int64_t s) {

@@ -20,7 +20,7 @@
 
 #include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/corpus/observe_corpus.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 
@@ -71,7 +71,7 @@ class HeadRoleObserver : public CorpusObserver {
   explicit HeadRoleObserver(const WordCounts& counts) : counts_(counts) {}
 
   void begin(const CorpusBlock& block) override;
-  bool wants_weights(std::string_view) const override { return true; }
+  bool wants_weights(const Model::Attention&) const override { return true; }
   void weights(const BatchWeights& batch) override;
 
   /// Sorted as HeadStatistics::heads().

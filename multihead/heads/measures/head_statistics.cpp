@@ -138,10 +138,10 @@ void HeadStatistics::compare_heads(const BatchWeights& batch, int s, KeysSeen se
 }
 
 void HeadStatistics::weights(const BatchWeights& batch) {
-  const AttentionPlace place = attention_place(batch.attention);
+  const AttentionPlace place = batch.attention.place;
   const Key key{place.kind, place.layer};
   const auto [found, is_new] = sums_.try_emplace(key, batch.heads());
-  if (is_new) names_.emplace(key, batch.attention);
+  if (is_new) names_.emplace(key, batch.attention.name);
   Sums& sums = found->second;
   MH_ASSERT(sums.heads == batch.heads());
 
@@ -186,6 +186,7 @@ std::vector<HeadFigures> HeadStatistics::heads() const {
       const HeadSums& of = sums.of_head[h];
       HeadFigures& head = all.emplace_back();
       head.attention = like.attention;
+      head.place = {.kind = key.first, .layer = key.second};
       head.head = static_cast<int>(h);
       head.queries = sums.queries;
       head.entropy = of.entropy / queries;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "multihead/heads/corpus/observe_corpus.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 
@@ -29,6 +29,7 @@ struct HeadFigures {
   static constexpr size_t kOffsets = 2 * kReach + 1;
 
   std::string attention;  // "encoder.3.self_attention"
+  AttentionPlace place = {};
   int head = 0;
   int64_t queries = 0;
   double entropy = 0;  // -sum a log a, nats
@@ -68,7 +69,7 @@ class HeadStatistics : public CorpusObserver {
   explicit HeadStatistics(Compare compare = Compare::kHeadsOfLayer) : compare_(compare) {}
 
   void begin(const CorpusBlock& block) override { block_ = &block; }
-  bool wants_weights(std::string_view) const override { return true; }
+  bool wants_weights(const Model::Attention&) const override { return true; }
   void weights(const BatchWeights& batch) override;
 
   /// Sorted by kind (encoder self, decoder self, cross), layer and head.

@@ -13,9 +13,9 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/measures/circuit_weights.h"
 #include "multihead/heads/measures/composition.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/io/check_option.h"
 #include "multihead/models/model.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/heads.h"
 
 namespace mh {
@@ -143,19 +143,19 @@ CircuitsReport heads_circuits(const Model& model, const CircuitsOptions& options
   std::map<AttentionKind, Writers> writers;
   Composer composer(model.facts().d_model, options);
   CircuitsReport found;
-  for (const Model::AttentionName& name : model.attentions()) {
-    const AttentionKind kind = attention_place(name.name).kind;
+  for (const Model::Attention& named : model.attentions()) {
+    const AttentionKind kind = named.place.kind;
     if (!words.contains(kind)) words[kind] = from.words(kind);
     const size_t first = found.heads.size();
     Attention attention;
     try {
-      attention = circuits_of(name.name, from.weights(name.name), words[kind], options.compositions);
+      attention = circuits_of(named.name, from.weights(named.name), words[kind], options.compositions);
     } catch (const UsageError&) {
       throw;
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {  // a number that is not finite
-      throw Error(fmt::format("{}: {}", name.name, error.what()));
+      throw Error(fmt::format("{}: {}", named.name, error.what()));
     }
     found.heads.insert(found.heads.end(), attention.heads.begin(), attention.heads.end());
     if (options.compositions) compose(composer, kind, attention, first, writers, found.compositions);

@@ -51,15 +51,12 @@ class HalfCorpus final : public HeadsCorpus {
 /// Of the encoder, else of the decoder.
 ProbeScore probe(const ModelFolder& folder, HeadsCorpus& corpus, const RelationsOptions& options,
                  const Model& model) {
-  std::vector<std::string> attentions;
-  int heads = 0;
+  std::vector<Model::Attention> attentions;
   const AttentionKind kind = is_causal(folder) ? AttentionKind::kDecoderSelf : AttentionKind::kEncoderSelf;
-  for (const auto& [name, count] : model.attentions()) {
-    if (attention_place(name).kind != kind) continue;
-    attentions.push_back(name);
-    heads += count;
+  for (Model::Attention& attention : model.attentions()) {
+    if (attention.place.kind == kind) attentions.push_back(std::move(attention));
   }
-  DependencyProbe learned(std::move(attentions), heads);
+  DependencyProbe learned(std::move(attentions));
   CorpusObserver* const observers[] = {&learned};
   ObserveHeadsOptions observe = options.observe;
   observe.model = &model;

@@ -13,7 +13,10 @@ WhereReport heads_where(const ModelFolder& folder, HeadsCorpus& corpus, const Wh
   EvidenceModel about{.mask = [&](std::string_view attention) { return model.mask(attention); },
                       .target_label = [&](int32_t id) { return folder.target_tokens().shown(id); }};
   for (const HeadPattern& pattern : options.heads) {
-    for (HeadName& head : model.heads_named(pattern)) about.heads.push_back(std::move(head));
+    for (HeadName& head : model.heads_named(pattern)) {
+      about.kinds.insert(model.place(head.attention).kind);
+      about.heads.push_back(std::move(head));
+    }
   }
   HeadEvidenceObserver observer(options, std::move(about));
   CorpusObserver* const observers[] = {&observer};
@@ -24,7 +27,7 @@ WhereReport heads_where(const ModelFolder& folder, HeadsCorpus& corpus, const Wh
   report.heads = observer.heads();
 
   for (HeadEvidence& head : report.heads) {
-    const AttentionKind kind = attention_place(head.attention).kind;
+    const AttentionKind kind = head.place.kind;
     const Tokenizer& source = folder.source_tokens();
     const Tokenizer& target = translates(folder) ? folder.target_tokens() : source;
     const Tokenizer& of_keys = kind == AttentionKind::kDecoderSelf ? target : source;

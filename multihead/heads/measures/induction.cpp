@@ -8,9 +8,9 @@
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
 #include "multihead/heads/corpus/observe_corpus.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/io/check_option.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 namespace {
@@ -20,13 +20,13 @@ class InductionObserver final : public CorpusObserver {
   /// begin: where the first random token is.
   InductionObserver(int64_t begin, int64_t length) : begin_(begin), length_(length) {}
 
-  bool wants_weights(std::string_view) const override { return true; }
+  bool wants_weights(const Model::Attention&) const override { return true; }
 
   void weights(const BatchWeights& batch) override {
-    std::vector<InductionScore>& scores = scores_[attention_place(batch.attention).layer];
+    std::vector<InductionScore>& scores = scores_[batch.attention.place.layer];
     if (scores.empty()) {
       for (int h = 0; h < batch.heads(); ++h)
-        scores.push_back({.attention = std::string(batch.attention), .head = h});
+        scores.push_back({.attention = batch.attention.name, .head = h});
     }
     for (int s = 0; s < batch.sequences(); ++s) {
       for (InductionScore& score : scores) {
@@ -38,7 +38,7 @@ class InductionObserver final : public CorpusObserver {
         }
       }
     }
-    sequences_[attention_place(batch.attention).layer] += batch.sequences();
+    sequences_[batch.attention.place.layer] += batch.sequences();
   }
 
   std::vector<InductionScore> scores() const {

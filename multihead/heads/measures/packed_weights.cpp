@@ -17,9 +17,10 @@ constexpr int64_t kWholeVectors = 16;  // floats of the widest vector
 
 std::vector<ComparedAttention> compared_attentions(const Model& model) {
   std::vector<ComparedAttention> all;
-  for (const Model::AttentionName& named : model.attentions()) {
+  for (const Model::Attention& named : model.attentions()) {
     const int key_heads = model.attention(named.name).geometry().key_heads;
     all.push_back({.name = named.name,
+                   .place = named.place,
                    .heads = named.heads,
                    .key_heads = key_heads > 0 ? key_heads : named.heads,
                    .mask = model.mask(named.name)});
@@ -79,9 +80,9 @@ void PackedWeights::lay_out(const BatchWeights& batch, int64_t first) {
 bool PackedWeights::add(const BatchWeights& batch, int64_t first) {
   if (arrived_ == 0) lay_out(batch, first);
   size_t a = 0;
-  while (a < attentions_.size() && attentions_[a].name != batch.attention) ++a;
+  while (a < attentions_.size() && attentions_[a].place != batch.attention.place) ++a;
   MH_ASSERT(a < attentions_.size() && batch.heads() == attentions_[a].heads);
-  const AttentionPlace place = attention_place(batch.attention);
+  const AttentionPlace place = batch.attention.place;
   const auto heads_here = static_cast<int64_t>(batch.heads());
   parallel_for(batch.sequences() * heads_here, [&](int64_t task) {
     const auto s = static_cast<size_t>(task / heads_here);

@@ -9,15 +9,16 @@
 
 #include "multihead/base/matrix_view.h"
 #include "multihead/heads/corpus/observe_corpus.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/kernels/mask.h"
 #include "multihead/models/model.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 
 /// An attention whose heads are compared with those of other attentions of its kind.
 struct ComparedAttention {
   std::string name = {};
+  AttentionPlace place = {};
   int heads = 0;
   int key_heads = 0;         // a divisor of heads; heads / key_heads neighbours share their keys
   Mask mask = Mask::none();  // none or a band

@@ -121,16 +121,16 @@ void RelationScorer::count_tasks(Side& side) {
   }
 }
 
-bool RelationScorer::wants_weights(std::string_view name) const {
-  const AttentionKind kind = attention_place(name).kind;
+bool RelationScorer::wants_weights(const Model::Attention& attention) const {
+  const AttentionKind kind = attention.place.kind;
   return kind != AttentionKind::kCross && side(kind).gold != nullptr && !side(kind).gold->empty();
 }
 
 void RelationScorer::weights(const BatchWeights& batch) {
-  const AttentionPlace place = attention_place(batch.attention);
+  const AttentionPlace place = batch.attention.place;
   const Side& gold = side(place.kind);
   Counts& counts = counts_[{place.kind, place.layer}];
-  if (counts.heads == 0) counts = {std::string(batch.attention), batch.heads(), {}};
+  if (counts.heads == 0) counts = {batch.attention.name, place, batch.heads(), {}};
   MH_ASSERT(counts.heads == batch.heads());
   const auto heads = static_cast<size_t>(batch.heads());
   counts.found.resize(gold.tasks.size() * heads);
@@ -175,6 +175,7 @@ RelationScore RelationScorer::score(const Counts& counts, int head, const Task& 
   for (size_t fold = 0; fold < gain.size(); ++fold) gain[fold] = found[fold] - by_offset[fold];
   const std::vector<int64_t> support = folds_of(of_task.support, half);
   return {.attention = counts.attention,
+          .place = counts.place,
           .head = head,
           .relation = task.first,
           .direction = task.second,

@@ -18,7 +18,7 @@
 
 #include "multihead/base/interval.h"
 #include "multihead/heads/corpus/observe_corpus.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 
@@ -42,6 +42,7 @@ inline constexpr std::string_view kAllRelations = "all";
 
 struct RelationScore {
   std::string attention;
+  AttentionPlace place = {};
   int head = 0;
   std::string relation;  // "obj"
   Direction direction = Direction::kToHead;
@@ -78,7 +79,7 @@ MostRead most_read(const Tensor& weights);
 class RelationScorer : public CorpusObserver {
  public:
   void begin(const CorpusBlock& block) override;
-  bool wants_weights(std::string_view name) const override;
+  bool wants_weights(const Model::Attention& attention) const override;
   void weights(const BatchWeights& batch) override;
 
   /// The scores of every head for every relation and direction, sorted by kind of attention, layer, head
@@ -106,6 +107,7 @@ class RelationScorer : public CorpusObserver {
   };
   struct Counts {
     std::string attention;
+    AttentionPlace place = {};
     int heads = 0;
     std::vector<Folds> found;  // [tasks, heads]
     Folds of(size_t task, int head) const;

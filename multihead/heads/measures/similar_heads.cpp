@@ -48,8 +48,7 @@ SimilarHeadsObserver::SimilarHeadsObserver(const std::vector<ComparedAttention>&
   check_option("most_bytes", options.most_bytes, {.low = 1});
   std::map<AttentionKind, std::map<int, ComparedAttention>> by_layer;
   for (const ComparedAttention& attention : attentions) {
-    const AttentionPlace place = attention_place(attention.name);
-    by_layer[place.kind][place.layer] = attention;
+    by_layer[attention.place.kind][attention.place.layer] = attention;
   }
   for (const auto& [kind, layers] : by_layer) {
     std::vector<ComparedAttention> in_order;
@@ -99,7 +98,7 @@ void SimilarHeadsObserver::begin(const CorpusBlock& block) {
 }
 
 void SimilarHeadsObserver::weights(const BatchWeights& batch) {
-  Kind& kind = kinds_.at(attention_place(batch.attention).kind);
+  Kind& kind = kinds_.at(batch.attention.place.kind);
   if (kind.packed.add(batch, first_)) compare(kind);
 }
 
@@ -203,6 +202,7 @@ ComparedHeads SimilarHeadsObserver::compared(AttentionKind kind, const Kind& of)
   for (const ComparedAttention& attention : packed.attentions()) {
     for (int h = 0; h < attention.heads; ++h)
       all.heads.push_back({.attention = attention.name,
+                           .layer = attention.place.layer,
                            .head = h,
                            .key_head = h * attention.key_heads / attention.heads,
                            .entropy = of.entropies[all.heads.size()] / queries});
@@ -229,6 +229,7 @@ ComparedHeads SimilarHeadsObserver::compared(AttentionKind kind, const Kind& of)
     }
     ComparedLayer& layer = all.layers.emplace_back();
     layer.attention = packed.attentions()[layers.a].name;
+    layer.layer = packed.attentions()[layers.a].place.layer;
     PairSums here = layers.sharing;
     here.add(layers.others);
     if (here.pairs > 0) layer.within = mean_of(here, of.queries);

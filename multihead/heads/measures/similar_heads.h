@@ -12,7 +12,7 @@
 #include "multihead/base/interval.h"
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/measures/packed_weights.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 
@@ -34,6 +34,7 @@ struct SharedKeysMean {
 
 struct ComparedLayer {
   std::string attention = {};
+  int layer = 0;
   std::optional<PairsMean> within = std::nullopt;     // none with one head
   std::optional<PairsMean> to_others = std::nullopt;  // with the heads of other layers; none with one layer
   std::optional<SharedKeysMean> shared_keys =
@@ -42,6 +43,7 @@ struct ComparedLayer {
 
 struct ComparedHead {
   std::string attention = {};
+  int layer = 0;
   int head = 0;
   int key_head = 0;
   double entropy = 0;  // -sum a log a of a query's weights, nats; the mean
@@ -81,7 +83,7 @@ class SimilarHeadsObserver : public CorpusObserver {
   int64_t batch_tokens() const;
 
   void begin(const CorpusBlock& block) override;
-  bool wants_weights(std::string_view) const override { return true; }
+  bool wants_weights(const Model::Attention&) const override { return true; }
   void weights(const BatchWeights& batch) override;
 
   /// By kind (encoder self, decoder self, cross); those whose weights were seen.

@@ -6,8 +6,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/corpus/corpus_reader.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/words.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 namespace {
@@ -84,17 +84,17 @@ void AlignmentScorer::begin(const CorpusBlock& block) {
   }
 }
 
-bool AlignmentScorer::wants_weights(std::string_view name) const {
-  return gold_ != nullptr && !gold_->empty() && attention_place(name).kind == AttentionKind::kCross;
+bool AlignmentScorer::wants_weights(const Model::Attention& attention) const {
+  return gold_ != nullptr && !gold_->empty() && attention.place.kind == AttentionKind::kCross;
 }
 
 void AlignmentScorer::weights(const BatchWeights& batch) {
-  std::vector<AlignmentScore>& scores = scores_[attention_place(batch.attention).layer];
+  std::vector<AlignmentScore>& scores = scores_[batch.attention.place.layer];
   const int heads = batch.heads();
   if (scores.empty()) {
     for (int h = 0; h < heads + (heads > 1 ? 1 : 0); ++h) {
       for (const AlignedQuery query : {AlignedQuery::kPredicts, AlignedQuery::kReads}) {
-        scores.push_back({.attention = std::string(batch.attention),
+        scores.push_back({.attention = batch.attention.name,
                           .head = h < heads ? h : AlignmentScore::kMeanOfHeads,
                           .query = query});
       }

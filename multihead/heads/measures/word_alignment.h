@@ -53,7 +53,7 @@ struct AlignmentScore {
 class AlignmentScorer : public CorpusObserver {
  public:
   void begin(const CorpusBlock& block) override;
-  bool wants_weights(std::string_view name) const override;
+  bool wants_weights(const Model::Attention& attention) const override;
   void weights(const BatchWeights& batch) override;
 
   /// Two scores (kPredicts, kReads) for every head of every cross-attention, sorted by layer, and for the mean of the heads of

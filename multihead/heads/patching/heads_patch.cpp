@@ -8,8 +8,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/heads/patching/patched_passes.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/io/check_option.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 namespace {
@@ -35,11 +35,11 @@ std::vector<std::vector<PatchPlace>> patch_places(const Model& model, const Patc
     }
     return all;
   }
-  for (const Model::AttentionName& attention : model.attentions()) {
+  for (const Model::Attention& attention : model.attentions()) {
     all.emplace_back();
     for (int head = 0; head < attention.heads; ++head) {
-      add({.stack = attention.name.substr(0, attention.name.find('.')),
-           .layer = attention_place(attention.name).layer,
+      add({.stack = std::string(attention.place.stack()),
+           .layer = attention.place.layer,
            .attention = attention.name,
            .head = head});
     }

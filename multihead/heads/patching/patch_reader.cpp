@@ -7,7 +7,6 @@
 #include "multihead/batch/batch.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/heads/sites/inspected_texts.h"
-#include "multihead/models/encoder_model.h"
 #include "multihead/models/next_words.h"
 #include "multihead/nn/list_sites.h"
 #include "multihead/tensor/cosine.h"
@@ -52,14 +51,13 @@ class WordReader final : public PatchReader {
       }
     }
     VocabularyScratch scratch;
-    if (const auto* language = dynamic_cast<const LanguageModel*>(folder_.model.get()))
-      return language->next_words(context, states, predicts.view()).log_probabilities(rows, tokens, scratch);
+    if (model().kind() != ModelKind::kEncoder)
+      return model().next_words(context, states, predicts.view()).log_probabilities(rows, tokens, scratch);
     return of_masks(context, states, rows, tokens, scratch);
   }
 
-  std::vector<float> of_masks(Context context, Var states, std::vector<int32_t> rows,
+  std::vector<float> of_masks(const Context& context, Var states, std::vector<int32_t> rows,
                               const std::vector<int32_t>& tokens, VocabularyScratch& scratch) const {
-    const auto& encoder = dynamic_cast<const EncoderModel&>(model());
     const auto copies = static_cast<int64_t>(rows.size()) / 2;
     Tensor masks(copies, states.cols());
     Ragged one_each;
@@ -71,8 +69,8 @@ class WordReader final : public PatchReader {
       one_each.add(1);
     }
     const std::vector<int32_t> positions(static_cast<size_t>(copies), texts_.predicting);
-    const Var before = encoder.before_words(context, context.tape.constant(masks.view()));
-    return NextWords(encoder.masked_words(), context, before,
+    const Var before = model().word_states(context, context.tape.constant(masks.view()));
+    return NextWords(model().vocabulary(), context, before,
                      {.offsets = one_each.offsets(), .positions = positions})
         .log_probabilities(rows, tokens, scratch);
   }

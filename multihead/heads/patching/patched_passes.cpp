@@ -8,6 +8,7 @@
 
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/nn/list_sites.h"
+#include "multihead/nn/stack_config.h"
 
 namespace mh {
 namespace {
@@ -21,8 +22,11 @@ std::string heads_site(const std::string& attention) {
 PatchedPasses::PatchedPasses(const PatchReader& reader, const PatchTexts& texts, const Options& options)
     : reader_(reader), texts_(texts), options_(options), streams_(reader.model()) {
   if (options.sites != nullptr) reader.check(*options.sites);
+  for (const Model::Attention& attention : reader.model().attentions())
+    head_columns_[heads_site(attention.name)] = 0;
   for (const SiteShape& site : reader.model().sites()) {
-    if (site.name.ends_with("attention.heads")) head_columns_[site.name] = site.columns / site.blocks;
+    if (const auto found = head_columns_.find(site.name); found != head_columns_.end())
+      found->second = site.columns / site.blocks;
   }
   const auto keep_part = [&](SiteValues& values) {
     if (options_.part == PatchedPart::kHeads) values.keep("*.heads");

@@ -22,7 +22,7 @@ struct ObservedStack {
 
 std::vector<ObservedStack> stacks_of(const Observation& seen) {
   std::vector<ObservedStack> stacks;
-  for (const auto& [attention, heads] : seen.attentions) {
+  for (const auto& [attention, heads, place] : seen.attentions) {
     ObservedStack& stack =
         stacks.emplace_back(ObservedStack{.name = attention + ".weights", .shape = {}, .numbers = {}});
     for (int h = 0; h < heads; ++h) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "multihead/heads/reports/json_parts.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 namespace {

@@ -46,7 +46,7 @@ std::string where_json(const WhereReport& report, const std::string& model) {
   add_read(json, report.read);
   json["heads"] = HeadsJson::array();
   for (const HeadEvidence& head : report.heads) {
-    const AttentionKind kind = attention_place(head.attention).kind;
+    const AttentionKind kind = head.place.kind;
     HeadsJson& of = json["heads"].emplace_back();
     of["head"] = head.name();
     of["queries"] = head.queries;

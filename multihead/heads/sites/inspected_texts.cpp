@@ -49,7 +49,7 @@ InspectedTexts InspectedTextReader::pairs(const std::vector<std::string>& firsts
 }
 
 bool translates(const ModelFolder& folder) {
-  return dynamic_cast<const EncoderDecoder*>(folder.model.get()) != nullptr;
+  return folder.model->kind() == ModelKind::kTranslator;
 }
 
 bool is_causal(const ModelFolder& folder) {

@@ -47,18 +47,31 @@ std::string weights_site(const HeadName& head) {
   return Site{head.attention, SitePart::kWeights, head.head}.name();
 }
 
-ConstMatrixView Observation::weights(const HeadName& head) const {
-  const auto found = std::find_if(attentions.begin(), attentions.end(), [&](const Model::AttentionName& has) {
-    return has.name == head.attention;
-  });
-  if (found == attentions.end()) {
-    std::string all;
-    for (const Model::AttentionName& has : attentions) all += (all.empty() ? "" : ", ") + has.name;
-    throw UsageError(fmt::format("head '{}.{}': this model has {}", head.attention, head.head, all));
+namespace {
+
+/// asked: what the error begins with.
+const Model::Attention& attention_in(const std::vector<Model::Attention>& attentions, std::string_view name,
+                                     const std::string& asked) {
+  std::string all;
+  for (const Model::Attention& has : attentions) {
+    if (has.name == name) return has;
+    all += (all.empty() ? "" : ", ") + has.name;
   }
-  if (head.head < 0 || head.head >= found->heads) {
+  throw UsageError(fmt::format("{}: this model has {}", asked, all));
+}
+
+}  // namespace
+
+AttentionPlace Observation::place(std::string_view attention) const {
+  return attention_in(attentions, attention, fmt::format("attention '{}'", attention)).place;
+}
+
+ConstMatrixView Observation::weights(const HeadName& head) const {
+  const Model::Attention& found =
+      attention_in(attentions, head.attention, fmt::format("head '{}.{}'", head.attention, head.head));
+  if (head.head < 0 || head.head >= found.heads) {
     throw UsageError(fmt::format("head '{}.{}': {} has heads 0 to {}", head.attention, head.head,
-                                 head.attention, found->heads - 1));
+                                 head.attention, found.heads - 1));
   }
   return values.kept(weights_site(head)).sequence(0);
 }

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh {
@@ -41,7 +41,7 @@ struct Observation {
   ObservedTokens predicted;  // what a translator's queries predict: the end token last
   std::string translation;
   TargetsRead targets = TargetsRead::kNone;
-  std::vector<Model::AttentionName> attentions;  // of the model, in order
+  std::vector<Model::Attention> attentions;  // of the model, in order
   SiteValues values;
 
   /// The value at a site. Throws UsageError when it was not kept.
@@ -49,6 +49,8 @@ struct Observation {
   /// The weights of one head, [queries, keys]. Throws UsageError on a head that the model does not have, and when its
   /// weights were not kept.
   ConstMatrixView weights(const HeadName& head) const;
+  /// Where an attention stands. Throws UsageError on one that the model does not have.
+  AttentionPlace place(std::string_view attention) const;
   /// Labels of an attention's queries and keys.
   const std::vector<std::string>& query_labels(AttentionKind kind) const;
   const std::vector<std::string>& key_labels(AttentionKind kind) const;

@@ -14,9 +14,9 @@
 namespace mh {
 namespace {
 
-bool any_fits(const std::vector<std::string>& patterns, std::string_view name) {
+bool any_fits(const std::vector<SitePattern>& patterns, SiteName& name) {
   return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return fits(name, pattern); });
+                     [&](const SitePattern& pattern) { return pattern.fits(name); });
 }
 
 /// The key nearest to `key` that the row may see, of two the earlier one; -1 when it may see none.
@@ -55,9 +55,15 @@ Var weights_by(Tape& tape, WeightRule rule, const SiteValue& at) {
 
 }  // namespace
 
+void SiteValues::ask(std::vector<SitePattern>& patterns, std::string pattern) {
+  asked_parts_ |= patterns.emplace_back(std::move(pattern)).parts();
+}
+
 void SiteValues::replace(SiteReplacement replacement) {
   check_replacement(replacement);
-  replacements_.push_back({std::move(replacement)});
+  SitePattern where(replacement.site);
+  asked_parts_ |= where.parts();
+  replacements_.push_back({std::move(replacement), std::move(where)});
 }
 
 void SiteValues::put_gate(std::string_view heads, float gate, bool mutes) {
@@ -103,25 +109,27 @@ ConstMatrixView SiteValues::gradient(std::string_view site) const {
 }
 
 bool SiteValues::wants(const Site& site) const {
-  const std::string name = site.name();
   if (site.part == SitePart::kGates && std::any_of(gates_.begin(), gates_.end(), [&](const Gate& gate) {
         return !gate.heads.one() || gate.heads.one()->attention == site.owner;
       }))
     return true;
-  return rule_of(site) != nullptr || any_fits(kept_patterns_, name) || any_fits(watched_patterns_, name) ||
+  if (rule_of(site) != nullptr) return true;
+  if ((asked_parts_ & bit_of(site.part)) == 0) return false;
+  SiteName name(site);
+  return any_fits(kept_patterns_, name) || any_fits(watched_patterns_, name) ||
          std::any_of(replacements_.begin(), replacements_.end(),
-                     [&](const Replaced& one) { return fits(name, one.what.site); });
+                     [&](const Replaced& one) { return one.where.fits(name); });
 }
 
 Var SiteValues::at(Tape& tape, const Site& site, const SiteValue& at) {
-  const std::string name = site.name();
+  SiteName name(site);
   Var value = site.part == SitePart::kGates ? gated(tape, site, at) : at.value;
   if (const RuledHeads* const ruled = rule_of(site)) {
     value = weights_by(tape, ruled->rule, at);
     *ruled->met = true;
   }
   for (const Replaced& one : replacements_) {
-    if (!fits(name, one.what.site)) continue;
+    if (!one.where.fits(name)) continue;
     const Var found = replaced(tape, one.what, site, at, value);
     if (!(found == value)) *one.met = true;
     value = found;
@@ -129,7 +137,7 @@ Var SiteValues::at(Tape& tape, const Site& site, const SiteValue& at) {
   if (any_fits(watched_patterns_, name)) {
     const Tape::Watched watched = tape.watch(value);
     const std::lock_guard lock(*mutex_);
-    watched_.insert_or_assign(name, watched);
+    watched_.insert_or_assign(std::string(name.text()), watched);
     value = watched.value;
   }
   if (any_fits(kept_patterns_, name)) {
@@ -138,7 +146,7 @@ Var SiteValues::at(Tape& tape, const Site& site, const SiteValue& at) {
                    .positions = {at.rows.positions.begin(), at.rows.positions.end()},
                    .keys = {at.keys.begin(), at.keys.end()}};
     const std::lock_guard lock(*mutex_);
-    kept_.insert_or_assign(name, std::move(kept));
+    kept_.insert_or_assign(std::string(name.text()), std::move(kept));
   }
   return value;
 }
@@ -175,8 +183,10 @@ bool SiteValues::empty() const {
 }
 
 std::vector<std::string> SiteValues::sites_asked() const {
-  std::vector<std::string> all = kept_patterns_;
-  all.insert(all.end(), watched_patterns_.begin(), watched_patterns_.end());
+  std::vector<std::string> all;
+  for (const auto* patterns : {&kept_patterns_, &watched_patterns_}) {
+    for (const SitePattern& pattern : *patterns) all.push_back(pattern.text());
+  }
   for (const Replaced& one : replacements_) all.push_back(one.what.site);
   return all;
 }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "multihead/base/enum_names.h"
+#include "multihead/heads/sites/site_pattern.h"
 #include "multihead/heads/sites/site_replacement.h"
 #include "multihead/nn/sites.h"
 #include "multihead/tensor/tensor.h"
@@ -55,9 +56,9 @@ struct KeptValue {
 class SiteValues final : public Sites {
  public:
   /// Keeps the values of the sites that a name or a pattern (* stands for any characters) fits.
-  void keep(std::string pattern) { kept_patterns_.push_back(std::move(pattern)); }
+  void keep(std::string pattern) { ask(kept_patterns_, std::move(pattern)); }
   /// Asks for their gradients; the tape must record.
-  void watch(std::string pattern) { watched_patterns_.push_back(std::move(pattern)); }
+  void watch(std::string pattern) { ask(watched_patterns_, std::move(pattern)); }
   /// Several replacements of a site follow one another in the order in which they were given. Throws as
   /// check_replacement() does.
   void replace(SiteReplacement replacement);
@@ -114,8 +115,10 @@ class SiteValues final : public Sites {
   };
   struct Replaced {
     SiteReplacement what;
+    SitePattern where;
     Met met = std::make_unique<std::atomic<bool>>(false);
   };
+  void ask(std::vector<SitePattern>& patterns, std::string pattern);
   void put_gate(std::string_view heads, float gate, bool mutes);
   Var gated(Tape& tape, const Site& site, const SiteValue& at) const;
   /// The rule for the weights of a site's head; null: they are left as they are.
@@ -123,8 +126,9 @@ class SiteValues final : public Sites {
 
   std::vector<Gate> gates_;
   std::vector<RuledHeads> rules_;
-  std::vector<std::string> kept_patterns_, watched_patterns_;
+  std::vector<SitePattern> kept_patterns_, watched_patterns_;
   std::vector<Replaced> replacements_;
+  SiteParts asked_parts_ = 0;  // of these patterns and replacements
   std::map<std::string, KeptValue, std::less<>> kept_;
   std::map<std::string, Tape::Watched, std::less<>> watched_;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of these two

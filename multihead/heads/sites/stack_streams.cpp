@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/stack_config.h"
 
 namespace mh {
 
 StackStreams::StackStreams(const Model& model) {
-  for (const Model::AttentionName& attention : model.attentions()) {
-    int& layers = layers_[attention.name.substr(0, attention.name.find('.'))];
-    layers = std::max(layers, attention_place(attention.name).layer + 1);
-  }
+  for (const StackConfig* stack : model.stack_configs())
+    layers_[stack->name] = static_cast<int>(stack->layers.size());
 }
 
 std::string StackStreams::site(const std::string& stack, int layer) const {

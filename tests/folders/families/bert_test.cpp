@@ -59,12 +59,12 @@ TEST_P(BertGoldens, StatesPooledStatesAndWordsAreThoseOfTransformers) {
                 ThrowsMessage<UsageError>(HasSubstr("no pooler")));
   }
   if (GetParam().words) {
-    const Var before = model.before_words(context, states);
-    Tensor logits(before.rows(), model.masked_words().size());
-    model.masked_words().logits(before.value(), logits.view());
+    const Var before = model.word_states(context, states);
+    Tensor logits(before.rows(), model.vocabulary().size());
+    model.vocabulary().logits(before.value(), logits.view());
     golden.expect_near(logits.view(), "logits");
   } else {
-    EXPECT_THAT([&] { model.masked_words(); },
+    EXPECT_THAT([&] { model.vocabulary(); },
                 ThrowsMessage<UsageError>(HasSubstr("no head for masked words")));
   }
 }

@@ -15,8 +15,8 @@
 #include "multihead/heads/attribution/gradient_methods.h"
 #include "multihead/heads/attribution/layer_mixes.h"
 #include "multihead/heads/attribution/value_zeroing.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/nn/attention_place.h"
 #include "tests/heads/attribution/attribution_families.h"
 
 namespace mh {
@@ -84,8 +84,8 @@ TEST_P(AttributionOfFamilies, NormsAreThoseOfWhatEachKeyAdds) {
   SiteValues kept = kept_values(text_, {"*.weights.*", "*_attention.values", "*.contributions.*"});
   const test::WholeMatrices parameters(model);
   const LayerMixes found = norm_weighted(model, kept);
-  for (const Model::AttentionName& attention : model.attentions()) {
-    const AttentionPlace place = attention_place(attention.name);
+  for (const Model::Attention& attention : model.attentions()) {
+    const AttentionPlace place = attention.place;
     const auto layer = static_cast<size_t>(place.layer);
     const DoubleMatrix& shares = place.kind == AttentionKind::kEncoderSelf ? found.encoder[layer].self
                                  : place.kind == AttentionKind::kCross     ? found.decoder[layer].cross

@@ -27,7 +27,7 @@ constexpr int kWidth = 12;
 
 struct Layer {
   explicit Layer(const HeadGeometry& geometry, Positions positions = Positions::kNone)
-      : layer("layer", {.d_model = kWidth, .geometry = geometry, .positions = positions}, sites) {
+      : layer("layer", {.d_model = kWidth, .geometry = geometry, .positions = positions}, streams) {
     Random random(5);
     layer.initialise(random);
     layer.visit("", [&](const std::string& name, Parameter& p) {  // biases start at 0, which would hide them
@@ -40,7 +40,7 @@ struct Layer {
   }
   LayerWeights weights() { return weights_of(layer, kWidth); }
 
-  DropoutSites sites;
+  DropoutStreams streams;
   MultiHeadAttention layer;
 };
 

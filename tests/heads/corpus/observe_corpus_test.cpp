@@ -15,10 +15,12 @@ namespace {
 class Listener : public CorpusObserver {
  public:
   explicit Listener(std::string wanted) : wanted_(std::move(wanted)) {}
-  bool wants_weights(std::string_view name) const override { return name == wanted_; }
+  bool wants_weights(const Model::Attention& attention) const override {
+    return attention.name == wanted_;
+  }
   void weights(const BatchWeights& batch) override {
     sentences.insert(sentences.end(), batch.sentences.begin(), batch.sentences.end());
-    weights_of.emplace_back(batch.attention);
+    weights_of.push_back(batch.attention.name);
     rows += batch.outputs.rows;
     keys += batch.values.rows;
     for (int s = 0; s < batch.sequences(); ++s) {

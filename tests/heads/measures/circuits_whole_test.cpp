@@ -38,7 +38,7 @@ struct WholeHead {
 std::vector<WholeHead> whole_heads(const CircuitFamily& family) {
   const WholeMatrices weights(*family.model);
   std::vector<WholeHead> found;
-  for (const auto& [name, count] : family.model->attentions()) {
+  for (const auto& [name, count, place] : family.model->attentions()) {
     const HeadGeometry& g = family.model->attention(name).geometry();
     const NormConfig& norm = family.norms.at(name.substr(0, name.find('.')));
     DoubleMatrix own = weights.identity();

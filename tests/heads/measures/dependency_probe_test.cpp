@@ -106,10 +106,11 @@ struct Treebank {
 
 TEST(DependencyProbe, LearnsWhichHeadHasTheTree) {
   const Treebank bank(3);
-  DependencyProbe probe({"encoder.0.self_attention", "encoder.1.self_attention"}, 3);
+  DependencyProbe probe(
+      {attention_named("encoder.0.self_attention", 1), attention_named("encoder.1.self_attention", 2)});
   probe.begin(bank.block);
-  EXPECT_TRUE(probe.wants_weights("encoder.1.self_attention"));
-  EXPECT_FALSE(probe.wants_weights("decoder.0.self_attention"));
+  EXPECT_TRUE(probe.wants_weights(attention_named("encoder.1.self_attention")));
+  EXPECT_FALSE(probe.wants_weights(attention_named("decoder.0.self_attention")));
   const auto pass = [&] {
     Synthetic first("encoder.0.self_attention", 1), second("encoder.1.self_attention", 2);
     for (const auto& sentence : bank.weights) {
@@ -142,7 +143,7 @@ TEST(DependencyProbe, WordsThatAreCutTakeNoMemory) {
   CorpusBlock block;
   block.encoder_trees.trees.push_back(tree_of(heads));
   block.encoder_trees.word_of_token.push_back({0, 1, 2, 3, 4});
-  DependencyProbe probe({"encoder.0.self_attention"}, 1);
+  DependencyProbe probe({attention_named("encoder.0.self_attention")});
   probe.begin(block);
   Synthetic weights("encoder.0.self_attention", 1);
   weights.add({one_hot({1, 0, 0, 0, 0}, 5)});

@@ -156,6 +156,7 @@ TEST(HeadEvidence, HeadsAreAlikeThatChooseTheSameKeys) {
                test::one_hot({0, 2, 3, 2, 0}, 5)});
   EvidenceModel one;
   one.heads = {{"encoder.0.self_attention", 0}};
+  one.kinds = {AttentionKind::kEncoderSelf};
   const auto heads = evidence_of(letters({"[abc]"}), weights, {}, one);
   ASSERT_EQ(heads.size(), 1u) << "others were not asked for";
   ASSERT_EQ(heads[0].alike.size(), 2u);

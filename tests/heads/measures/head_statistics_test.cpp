@@ -156,10 +156,10 @@ TEST_F(OnAModel, NeitherBatchesNorThreadsChangeABit) {
 // Rows sum to one, and what lies ahead in the decoder weighs exactly nothing.
 class RowSums : public CorpusObserver {
  public:
-  bool wants_weights(std::string_view) const override { return true; }
+  bool wants_weights(const Model::Attention&) const override { return true; }
   void weights(const BatchWeights& batch) override {
-    const bool causal = attention_place(batch.attention).kind == AttentionKind::kDecoderSelf;
-    if (batch.attention == "encoder.0.self_attention") sentences_ += batch.sentences.size();
+    const bool causal = batch.attention.place.kind == AttentionKind::kDecoderSelf;
+    if (batch.attention.name == "encoder.0.self_attention") sentences_ += batch.sentences.size();
     for (int s = 0; s < batch.sequences(); ++s) {
       for (int h = 0; h < batch.heads(); ++h) {
         const ConstMatrixView a = batch.matrix(s, h);
@@ -237,18 +237,6 @@ TEST_F(OnAModel, NamesTheSentenceThatCannotBeRead) {
   EXPECT_EQ(message(), "source 2: no tokens, not even the end token");
   targets.pop_back();
   EXPECT_THAT(message(), testing::HasSubstr("23 sources but 22 targets"));
-}
-
-TEST(AttentionName, TakesOnlyWhatModelsHave) {
-  EXPECT_EQ(attention_place("decoder.12.cross_attention").layer, 12);
-  EXPECT_EQ(parse_head_name("encoder.3.self_attention.1").attention, "encoder.3.self_attention");
-  EXPECT_EQ(parse_head_name("encoder.3.self_attention.1").head, 1);
-  for (const char* wrong :
-       {"", ".", "..", "encoder.3.self_attention", "encoder.3.cross_attention.1",
-        "encoder.-1.self_attention.1", "encoder.3.self_attention.x", "encoder.3.self_attention.1 ",
-        "decoder..self_attention.1", "encoder.99999999999.self_attention.0"}) {
-    EXPECT_THROW(attention_place(parse_head_name(wrong).attention), UsageError) << wrong;
-  }
 }
 
 }  // namespace

@@ -34,10 +34,12 @@ using DoubleRow = std::vector<double>;
 class KeptRows : public CorpusObserver {
  public:
   KeptRows(const Model& model, AttentionKind kind, uint64_t seed) : model_(model), kind_(kind), seed_(seed) {}
-  bool wants_weights(std::string_view name) const override { return attention_place(name).kind == kind_; }
+  bool wants_weights(const Model::Attention& attention) const override {
+    return attention.place.kind == kind_;
+  }
   void weights(const BatchWeights& batch) override {
-    const AttentionPlace place = attention_place(batch.attention);
-    const Mask mask = model_.mask(batch.attention);
+    const AttentionPlace place = batch.attention.place;
+    const Mask mask = model_.mask(batch.attention.name);
     for (int h = 0; h < batch.heads(); ++h) {
       std::vector<DoubleRow>&real_rows = real[{place.layer, h}], &null_rows = null[{place.layer, h}];
       for (int s = 0; s < batch.sequences(); ++s) {

@@ -53,7 +53,7 @@ struct Chosen {
 
 Chosen chosen_by(const ModelFolder& folder, const std::vector<Observation>& seen, const HeadName& head,
                  double sure) {
-  const AttentionKind kind = attention_place(head.attention).kind;
+  const AttentionKind kind = folder.model->place(head.attention).kind;
   const Mask mask = folder.model->mask(head.attention);
   Chosen all;
   for (size_t s = 0; s < seen.size(); ++s) {
@@ -130,7 +130,7 @@ void expect_as_calculated(const ModelFolder& folder) {
   for (size_t s = 0; s < text.sources.size(); ++s)
     seen.push_back(observe_text(folder, text.sources[s], text.targets.empty() ? "" : text.targets[s]));
   std::map<std::string, Chosen> chosen;
-  for (const auto& [attention, heads] : folder.model->attentions()) {
+  for (const auto& [attention, heads, place] : folder.model->attentions()) {
     for (int h = 0; h < heads; ++h)
       chosen[attention + "." + std::to_string(h)] = chosen_by(folder, seen, {attention, h}, kSure);
   }
@@ -271,7 +271,7 @@ TEST_F(WhereInTranslator, AGreedyTranslationIsItsTokens) {
   EXPECT_EQ(report.read.targets, TargetsRead::kGreedy);
   size_t seen = 0;
   for (const HeadEvidence& head : report.heads) {
-    if (attention_place(head.attention).kind != AttentionKind::kCross) continue;
+    if (head.place.kind != AttentionKind::kCross) continue;
     for (const EvidenceSentence& sentence : head.strongest) {
       ++seen;
       EXPECT_TRUE(sentence.query.word.empty());

@@ -131,8 +131,8 @@ TEST_F(InspectHeads, RefusesGoldThatDoesNotFit) {
 TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
   const Observation sentence = observe_text(folder, text.sources[0], text.targets[0]);
   ASSERT_EQ(sentence.attentions.size(), 4u);
-  for (const auto& [attention, heads] : sentence.attentions) {
-    const AttentionKind kind = attention_place(attention).kind;
+  for (const auto& [attention, heads, place] : sentence.attentions) {
+    const AttentionKind kind = place.kind;
     ASSERT_EQ(heads, kind == AttentionKind::kEncoderSelf ? 3 : 2);
     const ConstMatrixView weights = sentence.weights({attention, heads - 1});
     EXPECT_EQ(weights.rows, static_cast<int64_t>(sentence.query_labels(kind).size()));
@@ -240,7 +240,7 @@ TEST_F(InspectHeads, DrawsHeadsOrAllOfThem) {
   EXPECT_THAT(picture, testing::HasSubstr(">encoder.1.self_attention.2<"));
   EXPECT_THAT(picture, testing::HasSubstr(">decoder.0.cross_attention.0<"));
   EXPECT_THAT(picture, testing::HasSubstr(">" + sentence.source.tokens[0] + "<"));
-  for (const auto& [attention, heads_of_it] : sentence.attentions)
+  for (const auto& [attention, heads_of_it, place] : sentence.attentions)
     EXPECT_THAT(all, testing::HasSubstr(">" + attention + "<"));
   EXPECT_THROW(draw_heads(sentence, {}), UsageError);
   const std::vector<HeadName> none{{"encoder.1.self_attention", 3}};

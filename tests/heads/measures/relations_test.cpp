@@ -13,6 +13,7 @@
 namespace mh {
 namespace {
 
+using test::attention_named;
 using test::one_hot;
 using test::Synthetic;
 using test::word;
@@ -89,9 +90,9 @@ TEST(Relations, TheDecoderCountsForTheWordItReads) {
   const CorpusBlock block{.decoder_trees = {{kCake}, {{-1, 0, 1, 2}}}};
   RelationScorer scorer;
   scorer.begin(block);
-  EXPECT_FALSE(scorer.wants_weights("encoder.0.self_attention"));
-  EXPECT_FALSE(scorer.wants_weights("decoder.0.cross_attention"));
-  ASSERT_TRUE(scorer.wants_weights("decoder.0.self_attention"));
+  EXPECT_FALSE(scorer.wants_weights(attention_named("encoder.0.self_attention")));
+  EXPECT_FALSE(scorer.wants_weights(attention_named("decoder.0.cross_attention")));
+  ASSERT_TRUE(scorer.wants_weights(attention_named("decoder.0.self_attention")));
   // Inputs: <start> she eats cake. "eats" reads "she", "cake" reads "eats".
   Synthetic weights("decoder.0.self_attention", 1);
   weights.add({one_hot({0, 0, 1, 2}, 4)});
@@ -195,7 +196,7 @@ TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
   AlignmentScorer scorer;
   EXPECT_FALSE(scorer.baseline());
   scorer.begin(block);
-  EXPECT_FALSE(scorer.wants_weights("decoder.0.self_attention"));
+  EXPECT_FALSE(scorer.wants_weights(attention_named("decoder.0.self_attention")));
   // Head 0 is right where the word is predicted and rests on the end token for "jetzt"; head 1 is right where
   // it is read.
   Synthetic weights("decoder.1.cross_attention", 2);

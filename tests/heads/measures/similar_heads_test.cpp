@@ -28,9 +28,13 @@ SimilarHeadsObserver::Options with_seed(uint64_t seed) {
   return {.seed = seed};
 }
 
-ComparedAttention attention_of(std::string name, int heads, int key_heads = 0, Mask mask = Mask::none()) {
-  return {
-      .name = std::move(name), .heads = heads, .key_heads = key_heads > 0 ? key_heads : heads, .mask = mask};
+ComparedAttention attention_of(const std::string& name, int heads, int key_heads = 0,
+                               Mask mask = Mask::none()) {
+  return {.name = name,
+          .place = test::attention_named(name).place,
+          .heads = heads,
+          .key_heads = key_heads > 0 ? key_heads : heads,
+          .mask = mask};
 }
 
 const Rows kEven(3, std::vector<double>(3, 1.0 / 3));

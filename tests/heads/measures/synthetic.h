@@ -12,10 +12,21 @@
 
 namespace mh::test {
 
+/// The entry of Model::attentions() with this name, "encoder.3.self_attention".
+inline Model::Attention attention_named(const std::string& name, int heads = 1) {
+  const AttentionKind kind = name.ends_with(".cross_attention") ? AttentionKind::kCross
+                             : name.starts_with("encoder.")     ? AttentionKind::kEncoderSelf
+                                                                : AttentionKind::kDecoderSelf;
+  return {.name = name,
+          .heads = heads,
+          .place = {.kind = kind, .layer = std::stoi(name.substr(name.find('.') + 1))}};
+}
+
 /// Weights of one attention as an observer gets them, of sentences 0, 1, ... of a corpus.
 class Synthetic {
  public:
-  Synthetic(std::string name, int heads) : name_(std::move(name)), rows_(static_cast<size_t>(heads)) {}
+  Synthetic(const std::string& name, int heads)
+      : attention_(attention_named(name, heads)), rows_(static_cast<size_t>(heads)) {}
 
   /// Of the next sentence: matrices[h][i][j].
   void add(const std::vector<std::vector<std::vector<double>>>& matrices) {
@@ -38,7 +49,7 @@ class Synthetic {
     }
     matrices_.clear();
     for (const Tensor& value : values_) matrices_.emplace_back(value.view());
-    return {.attention = name_,
+    return {.attention = attention_,
             .sentences = sentences_,
             .query_offsets = queries_,
             .keys = keys_,
@@ -48,7 +59,7 @@ class Synthetic {
   }
 
  private:
-  std::string name_;
+  Model::Attention attention_;
   std::vector<std::vector<std::vector<double>>> rows_;  // of each head and query
   std::vector<int64_t> sentences_;
   std::vector<int32_t> queries_{0}, keys_;

@@ -112,7 +112,7 @@ inline void put_clean(const SiteValues& clean, const PatchedValue& value, Patche
 }
 
 inline int heads_of(const Model& model, const std::string& attention) {
-  for (const Model::AttentionName& one : model.attentions()) {
+  for (const Model::Attention& one : model.attentions()) {
     if (one.name == attention) return one.heads;
   }
   return 0;

@@ -97,7 +97,7 @@ std::string page_of(const ModelFolder& folder, const std::vector<PageText>& text
 
 /// Of the weights alone: evidence takes longer.
 ReadPage page_of_weights(const ModelFolder& folder, const std::vector<PageText>& texts) {
-  const Model::AttentionName first = folder.model->attentions().front();
+  const Model::Attention first = folder.model->attentions().front();
   HeadsPage page({.head = first.name + ".0"});
   page.add_run({.name = "model", .folder = &folder, .evidence = {.stats = R"({"heads": []})"}}, texts);
   return read_page(page.html());

@@ -29,7 +29,7 @@ PageEvidence importance_of_page(const SentenceModel& model, const std::vector<Pa
 }
 
 json run_of(const SentenceModel& model, const std::vector<PageText>& texts) {
-  const Model::AttentionName first = model.folder.model->attentions().front();
+  const Model::Attention first = model.folder.model->attentions().front();
   HeadsPage page({.head = first.name + ".0"});
   page.add_run({.name = "model",
                 .folder = &model.folder,

@@ -31,7 +31,7 @@ Tensor random_rows(int64_t rows, int64_t cols, uint64_t seed) {
 
 struct TracedLayer {
   TracedLayer(const HeadGeometry& geometry, int d_model, Positions positions = Positions::kNone)
-      : layer("layer", {.d_model = d_model, .geometry = geometry, .positions = positions}, sites) {
+      : layer("layer", {.d_model = d_model, .geometry = geometry, .positions = positions}, streams) {
     Random random(5);
     layer.initialise(random);
     layer.visit("", [&](const std::string& name, Parameter& p) {
@@ -39,7 +39,7 @@ struct TracedLayer {
         fill_normal(p, random, 0.5);
     });
   }
-  DropoutSites sites;
+  DropoutStreams streams;
   MultiHeadAttention layer;
 };
 
@@ -252,7 +252,7 @@ TEST(Trace, WalksThroughTheLayersOfAModel) {
   read.add(source, 0);
   written.add(target, 0);
   model.read(context, read.view(), written.view());
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     const AttentionTrace trace = trace_attention(model, name, source, target);
     for (int h = 0; h < heads; ++h) {
       const Tensor& weights = trace.step("weights_" + std::to_string(h)).value;

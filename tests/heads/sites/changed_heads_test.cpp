@@ -113,8 +113,8 @@ constexpr WeightRule kAllRules[] = {WeightRule::kUniform, WeightRule::kPrevious,
 
 // A dense mask may leave keys that do not follow one another, or none.
 TEST(WeightRulesOfADenseMask, TakeTheKeysThatItLeaves) {
-  DropoutSites dropout_sites;
-  MultiHeadAttention layer("layer", {.d_model = 6, .geometry = {.heads = 2}}, dropout_sites);
+  DropoutStreams dropout_streams;
+  MultiHeadAttention layer("layer", {.d_model = 6, .geometry = {.heads = 2}}, dropout_streams);
   Random random(3);
   layer.initialise(random);
   Tensor x(5, 6);

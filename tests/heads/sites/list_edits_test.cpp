@@ -20,7 +20,7 @@ namespace {
 class MeansOfLines final : public CorpusObserver {
  public:
   void begin(const CorpusBlock& block) override { lines_ = block.lines; }
-  bool wants_weights(std::string_view) const override { return true; }
+  bool wants_weights(const Model::Attention&) const override { return true; }
   void weights(const BatchWeights& batch) override {
     for (int s = 0; s < batch.sequences(); ++s) {
       const int32_t begin = batch.query_offsets[static_cast<size_t>(s)],

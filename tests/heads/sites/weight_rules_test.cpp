@@ -84,7 +84,7 @@ std::vector<double> expected_weights(WeightRule rule, const StackMask& mask, int
 
 class WeightRules : public testing::TestWithParam<StackKind> {
  protected:
-  WeightRules() : stack(config(), dropout_sites) {
+  WeightRules() : stack(config(), dropout_streams) {
     Random random(17);
     stack.initialise(random);
     for (Tensor* numbers : {&x, &memory_rows}) {
@@ -114,7 +114,7 @@ class WeightRules : public testing::TestWithParam<StackKind> {
                          config().cross_attention ? &read : nullptr);
   }
 
-  DropoutSites dropout_sites;
+  DropoutStreams dropout_streams;
   Stack stack;
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{7, 1, 5});
   const Sequences sequences{.ids = {}, .ragged = &ragged, .sentences = {}};
@@ -130,7 +130,7 @@ TEST_P(WeightRules, GiveTheValuesThatTheyName) {
   for (const WeightRule rule : kRules) {
     SiteValues values = ruled(rule);
     states(values);
-    stack.visit_attentions([&](const MultiHeadAttention& attention) {
+    stack.visit_attentions([&](const MultiHeadAttention& attention, const AttentionPlace&) {
       const HeadGeometry& geometry = attention.geometry();
       const bool normed = geometry.weights == HeadWeights::kDifferential;
       const KeptValue &rows = values.kept(attention.name() + ".values"),
@@ -201,7 +201,7 @@ TEST_P(WeightRules, AreTheSameInCachedDecoding) {
 }
 
 TEST_P(WeightRules, LeaveTheGradientToTheValues) {
-  stack.visit_attentions([&](const MultiHeadAttention& attention) {
+  stack.visit_attentions([&](const MultiHeadAttention& attention, const AttentionPlace&) {
     SCOPED_TRACE(attention.name());
     SiteValues values;
     values.replace_weights(attention.name() + ".*", WeightRule::kUniform);

@@ -215,7 +215,7 @@ TEST(EqualStartOfAModel, GivesEveryAttentionTheCanonicalVariances) {
   model.initialise(3);
   set_start_variances(model, kCanonicalStart);
   ASSERT_EQ(model.attentions().size(), 2u + 3 + 3);
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     const StartVariances v = start_variances(weights_of(model.attention(name), kModel));
     EXPECT_NEAR(v.scores / kCanonicalStart.scores, 1, 1e-4) << name;
     EXPECT_NEAR(v.values / kCanonicalStart.values, 1, 1e-4) << name;
@@ -255,7 +255,7 @@ TEST(HeadNoise, IsOfTheSizeAskedForAndLeavesTheFirstHead) {
     return weights_of(model.attention(attention), kModel);
   };
   double squares = 0, numbers = 0;
-  for (const auto& [name, heads] : equal.attentions()) {
+  for (const auto& [name, heads, place] : equal.attentions()) {
     for (const char* matrix : {"w_q", "w_k", "w_v", "w_o"}) {
       const auto part = [&, &name = name](const EncoderDecoder& model, int head) {
         return own_part(of(model, name), matrix, head);

@@ -50,7 +50,7 @@ struct HeadScores {
 };
 std::map<std::string, HeadScores> scores_of(EncoderDecoder& model) {
   std::map<std::string, HeadScores> found;
-  for (const auto& [name, heads] : model.attentions()) {
+  for (const auto& [name, heads, place] : model.attentions()) {
     const LayerWeights layer = weights_of(model.attention(name), kRankModel);
     for (int h = 0; h < heads; ++h) {
       const HeadMatrix q = head_matrix(layer, HeadPart::kQueries, h),

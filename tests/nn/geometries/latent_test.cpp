@@ -77,8 +77,8 @@ TEST(LatentHeads, KnowTheirUsualSize) {
 
 // Keys and values of all heads together are a product through latent_size numbers.
 TEST(LatentHeads, AreCanonicalHeadsOfThatRank) {
-  DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = 11, .geometry = kLatentSizes}, sites);
+  DropoutStreams streams;
+  MultiHeadAttention layer("layer", {.d_model = 11, .geometry = kLatentSizes}, streams);
   Random random(5);
   layer.initialise(random);
   const LayerWeights weights = mh::weights_of(layer, 11);

@@ -127,11 +127,11 @@ TEST(SegmentHeads, WhatCannotBe) {
 TEST(SegmentHeads, StartEqual) {
   using enum HeadInitialisation;
   const auto rows_of_heads = [](HeadInitialisation initialisation, HeadInput input) {
-    DropoutSites sites;
+    DropoutStreams streams;
     MultiHeadAttention layer(
         "layer",
         {.d_model = 6, .geometry = {.heads = 3, .input = std::move(input), .initialisation = initialisation}},
-        sites);
+        streams);
     Random random(3);
     layer.initialise(random);
     std::vector<D> heads;

@@ -58,7 +58,7 @@ inline double distance(const D& a, const D& b) {
 /// Every geometry against its formula in double: outputs, and the gradient of every number that is learned.
 class Geometry : public testing::TestWithParam<Case> {
  protected:
-  Geometry() : layer("layer", config(GetParam().order), sites), crossing("crossing", config({}), sites) {
+  Geometry() : layer("layer", config(GetParam().order), streams), crossing("crossing", config({}), streams) {
     Random random(7);
     for (MultiHeadAttention* one : {&layer, &crossing}) {
       one->initialise(random);
@@ -93,7 +93,7 @@ class Geometry : public testing::TestWithParam<Case> {
     return layer.output() != nullptr ? affine(context.tape, heads, *layer.output()) : heads;
   }
 
-  DropoutSites sites;
+  DropoutStreams streams;
   MultiHeadAttention layer;     // attends to itself
   MultiHeadAttention crossing;  // to a memory, where there are no positions
 };

@@ -65,8 +65,8 @@ TEST(WholeRowHeads, WhatCannotBe) {
 }
 
 TEST(WholeRowHeads, CopiedKeysAreTheQueries) {
-  DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = 8, .geometry = geometry_preset("aggcn", 2, 8)}, sites);
+  DropoutStreams streams;
+  MultiHeadAttention layer("layer", {.d_model = 8, .geometry = geometry_preset("aggcn", 2, 8)}, streams);
   Random random(3);
   layer.initialise(random);
   const Parameters p = parameters_of(layer);

@@ -13,8 +13,8 @@
 #include "multihead/heads/reports/page/page_template.h"
 #include "multihead/heads/reports/report_json.h"
 #include "multihead/heads/reports/trace/trace.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -72,9 +72,8 @@ void place_in(const Tokenizer& tokenizer, const std::string& text, size_t first,
 }
 
 /// "Encoder 0, head 2".
-std::string place_in_words(const std::string& head) {
-  const HeadName name = parse_head_name(head);
-  const AttentionPlace place = attention_place(name.attention);
+std::string place_in_words(const Model& model, const HeadName& name) {
+  const AttentionPlace place = model.place(name.attention);
   const char* side = place.kind == AttentionKind::kEncoderSelf   ? "Encoder"
                      : place.kind == AttentionKind::kDecoderSelf ? "Decoder"
                                                                  : "Cross-attention";
@@ -96,6 +95,7 @@ struct HeadsPage::Data {
   PageNumbers numbers = {};
   HeadsJson runs = HeadsJson::array();
   PageOpening opens = {};
+  std::string opens_at = {};  // place_in_words() of its head
   int query = 0;
   size_t products = 0;  // bytes of those that stand beside roots
 
@@ -114,8 +114,8 @@ HeadsPage::~HeadsPage() = default;
 int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const HeadsJson& evidence) {
   const std::vector<int32_t> sure_at = tokens_of_head(evidence, head.name());
   const ConstMatrixView weights = seen.weights(head);
-  const bool self = attention_place(head.attention).kind != AttentionKind::kCross;
-  const bool source_keys = attention_place(head.attention).kind != AttentionKind::kDecoderSelf;
+  const AttentionKind kind = seen.place(head.attention).kind;
+  const bool self = kind != AttentionKind::kCross, source_keys = kind != AttentionKind::kDecoderSelf;
   const ObservedTokens& keys = source_keys ? seen.source : seen.target;
   const ObservedTokens& queries = self ? keys : seen.predicted;
   const auto is_word = [](const ObservedTokens& of, int64_t i) {
@@ -164,7 +164,7 @@ HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, int64_
   json["target"] = decodes ? json_of_tokens(seen.target, seen.translation) : HeadsJson();
   json["predicted"] = decodes ? json_of_tokens(seen.predicted, seen.translation) : HeadsJson();
   json["maps"] = HeadsJson::array();
-  for (const Model::AttentionName& attention : seen.attentions)
+  for (const Model::Attention& attention : seen.attentions)
     json["maps"].push_back(mh::json_of(maps.maps().find(attention.name)->second));
   if (!many) products += numbers.bytes().size() - before;
   return json;
@@ -196,7 +196,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
                  {"texts", HeadsJson::array()},
                  {"evidence", evidence},
                  {"walk", nullptr}};
-  for (const Model::AttentionName& attention : folder.model->attentions())
+  for (const Model::Attention& attention : folder.model->attentions())
     json["attentions"].push_back(json_of_attention(*folder.model, attention));
   if (!data_->runs.empty()) {
     const HeadsJson& first = data_->runs.front();
@@ -211,9 +211,10 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
   }
   PageMapCollector maps(*folder.model, data_->numbers);
   const HeadName opened = parse_head_name(data_->opens.head);
+  if (opens) data_->opens_at = place_in_words(*folder.model, opened);
   for (size_t t = 0; t < texts.size(); ++t) {
     const bool walks = t == 0 && !run.walk.empty(), focuses = t == 0 && opens;
-    std::vector<std::string> keep = walks ? sites_of_trace(run.walk) : std::vector<std::string>();
+    std::vector<std::string> keep = walks ? sites_of_trace(*folder.model, run.walk) : std::vector<std::string>();
     if (focuses) keep.push_back(weights_site(opened));
     Observation seen;
     json["texts"].push_back(data_->text(run, texts[t], static_cast<int64_t>(t), keep, maps, seen));
@@ -233,7 +234,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
 }
 
 std::string HeadsPage::title() const {
-  return fmt::format("{}: {}", place_in_words(data_->opens.head), data_->opens.words);
+  return fmt::format("{}: {}", data_->opens_at, data_->opens.words);
 }
 
 std::string HeadsPage::html() const {

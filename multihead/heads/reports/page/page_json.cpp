@@ -3,8 +3,8 @@
 #include <span>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/heads/sites/words.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
@@ -62,8 +62,8 @@ HeadsJson json_of_tokens(const ObservedTokens& tokens, const std::string& text) 
   return json;
 }
 
-HeadsJson json_of_attention(const Model& model, const Model::AttentionName& attention) {
-  const AttentionPlace place = attention_place(attention.name);
+HeadsJson json_of_attention(const Model& model, const Model::Attention& attention) {
+  const AttentionPlace place = attention.place;
   const MultiHeadAttention& layer = model.attention(attention.name);
   const int d_key = layer.geometry().d_key;
   return {{"name", attention.name},

@@ -17,7 +17,7 @@ HeadsJson json_of(const PageMaps& maps);
 /// Tokens with their places in `text`; special: of those that have none (end of a translation).
 HeadsJson json_of_tokens(const ObservedTokens& tokens, const std::string& text);
 /// The name of an attention, its kind, layer, heads and sizes.
-HeadsJson json_of_attention(const Model& model, const Model::AttentionName& attention);
+HeadsJson json_of_attention(const Model& model, const Model::Attention& attention);
 HeadsJson json_of_walk(const AttentionTrace& trace, PageNumbers& numbers);
 
 }  // namespace mh

@@ -8,8 +8,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/stored_matrix.h"
 #include "multihead/heads/measures/circuit_weights.h"
-#include "multihead/heads/sites/attention_name.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
@@ -156,7 +156,7 @@ std::optional<PageMaps::Products> PageMapCollector::products(std::string_view na
                 queries = std::ssize(seen.visible);
   const bool one_softmax_each = std::ssize(seen.scores) == heads && seen.queries.cols == heads * d_key &&
                                 seen.keys.cols % d_key == 0 && seen.keys.rows == keys;
-  const bool causal = attention_place(name).kind == AttentionKind::kDecoderSelf;
+  const bool causal = model_.place(name).kind == AttentionKind::kDecoderSelf;
   const auto window = window_of(seen.visible, keys, causal);
   if (!one_softmax_each || !window) return std::nullopt;
 

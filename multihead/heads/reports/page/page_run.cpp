@@ -11,8 +11,9 @@ namespace {
 /// "3" of an encoder or a causal model: the self-attention of layer 3.
 std::string walked_attention(const Model& model, const std::string& walk) {
   if (walk.empty() || walk.find_first_not_of("0123456789") != std::string::npos) return walk;
-  for (const Model::AttentionName& attention : model.attentions()) {
-    if (attention.name.find("." + walk + ".self_attention") != std::string::npos) return attention.name;
+  for (const Model::Attention& attention : model.attentions()) {
+    if (attention.place.kind != AttentionKind::kCross && std::to_string(attention.place.layer) == walk)
+      return attention.name;
   }
   return walk;  // the error lists those that there are
 }

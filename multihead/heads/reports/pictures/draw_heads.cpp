@@ -3,14 +3,14 @@
 #include <vector>
 
 #include "multihead/heads/reports/pictures/heat_map_svg.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 
 std::string draw_heads(const Observation& seen, std::span<const HeadName> heads) {
   std::vector<HeatMapPanel> panels;
   for (const HeadName& head : heads) {
-    const AttentionKind kind = attention_place(head.attention).kind;
+    const AttentionKind kind = seen.place(head.attention).kind;
     panels.push_back({.title = head.name(),
                       .caption = what_attends(kind),
                       .weights = seen.weights(head),
@@ -22,7 +22,7 @@ std::string draw_heads(const Observation& seen, std::span<const HeadName> heads)
 
 std::string draw_heads(const Observation& seen) {
   std::vector<HeadGridRow> rows;
-  for (const auto& [attention, heads] : seen.attentions) {
+  for (const auto& [attention, heads, place] : seen.attentions) {
     HeadGridRow& row = rows.emplace_back(HeadGridRow{.title = attention, .heads = {}});
     for (int h = 0; h < heads; ++h) row.heads.push_back(seen.weights({attention, h}));
   }

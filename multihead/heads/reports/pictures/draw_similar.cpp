@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "multihead/heads/reports/pictures/svg.h"
-#include "multihead/heads/sites/attention_name.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 namespace {
@@ -38,7 +38,7 @@ class KindPicture {
     letters_ = std::min(11.0, cell_ * 0.95);
     for (const int h : order_) {
       const ComparedHead& head = kind.compared.heads[static_cast<size_t>(h)];
-      const int layer = attention_place(head.attention).layer;
+      const int layer = head.layer;
       names_.push_back(fmt::format("{}.{}", layer, head.head));
       layers_.push_back(layer);
     }

@@ -49,7 +49,7 @@ AttentionTrace trace_attention(const MultiHeadAttention& layer, ConstMatrixView 
                                const Mask& mask);
 
 /// The sites whose values a trace of this attention starts from.
-std::vector<std::string> sites_of_trace(std::string_view attention);
+std::vector<std::string> sites_of_trace(const Model& model, std::string_view attention);
 /// Traces attention `name` of a model from what was kept of one sequence at these sites. Throws UsageError on a name that
 /// the model does not have, and when they were not kept.
 AttentionTrace trace_attention(const Model& model, std::string_view name, const SiteValues& seen);

@@ -149,12 +149,12 @@ std::unique_ptr<MultiHeadAttention> read_own_layer(const fs::path& path, const O
   if (options.scale) check_option("scale", *options.scale, {});
   const OwnTensors tensors = read_own_tensors(path);
   const OwnShapes shapes(tensors, path.string(), options);
-  DropoutSites sites;
+  DropoutStreams streams;
   auto layer = std::make_unique<MultiHeadAttention>(
       path.string(),
       MultiHeadAttentionConfig{
           .d_model = shapes.d_model, .d_out = shapes.d_out, .geometry = shapes.geometry()},
-      sites);
+      streams);
   layer->visit("", [&](const std::string& visited, Parameter& parameter) {
     const std::string name = visited.substr(1);
     const auto found = tensors.find(name);

@@ -1,4 +1,4 @@
-// Reads the kind and layer of an attention from its name.
+// Where an attention stands in a model: its kind, its layer and its stack.
 #pragma once
 
 #include <string_view>
@@ -10,10 +10,11 @@ enum class AttentionKind { kEncoderSelf, kDecoderSelf, kCross };
 struct AttentionPlace {
   AttentionKind kind = AttentionKind::kEncoderSelf;
   int layer = 0;
-};
 
-/// "decoder.0.cross_attention" -> {kCross, 0}. Throws UsageError on a name of another form.
-AttentionPlace attention_place(std::string_view attention);
+  /// "encoder" or "decoder".
+  std::string_view stack() const { return kind == AttentionKind::kEncoderSelf ? "encoder" : "decoder"; }
+  bool operator==(const AttentionPlace&) const = default;
+};
 
 /// "encoder self-attention", "decoder self-attention", "cross-attention".
 std::string_view name_of(AttentionKind kind);

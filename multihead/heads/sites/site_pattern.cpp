@@ -1,0 +1,47 @@
+#include "multihead/heads/sites/site_pattern.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace mh {
+namespace {
+
+constexpr auto kLastPart = SitePart::kContribution;
+
+/// Whether a text that ends with `a` can end with `b`.
+bool ends_agree(std::string_view a, std::string_view b) {
+  return a.size() < b.size() ? b.ends_with(a) : a.ends_with(b);
+}
+
+/// Whether a site's name can end with this text.
+bool may_end(SitePart part, std::string_view end) {
+  const std::string own = fmt::format(".{}", name_of(part));
+  if (!is_of_one_head(part)) return ends_agree(own, end);
+  while (!end.empty() && end.back() >= '0' && end.back() <= '9') end.remove_suffix(1);  // the head's number
+  return ends_agree(own + ".", end);
+}
+
+}  // namespace
+
+std::string_view SiteName::text() {
+  if (!text_.empty()) return text_;
+  const auto made = is_of_one_head(site_.part)
+                        ? fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}.{}", site_.owner,
+                                           name_of(site_.part), site_.head)
+                        : fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}", site_.owner,
+                                           name_of(site_.part));
+  if (made.size > memory_.size()) return text_ = long_ = site_.name();
+  return text_ = {memory_.data(), made.size};
+}
+
+SitePattern::SitePattern(std::string text) : text_(std::move(text)) {
+  const std::string_view all = text_;
+  const size_t star = all.rfind('*');
+  const std::string_view end = star == std::string_view::npos ? all : all.substr(star + 1);
+  for (int part = 0; part <= static_cast<int>(kLastPart); ++part) {
+    if (may_end(static_cast<SitePart>(part), end)) parts_ |= bit_of(static_cast<SitePart>(part));
+  }
+}
+
+}  // namespace mh
