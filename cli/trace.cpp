@@ -85,10 +85,9 @@ Traced of_model(const TraceFlags& flags) {
   const ModelFolder folder = load_model(flags.model);
   const std::string name = flags.attention.empty() ? folder.model->attentions().at(0).name : flags.attention;
   folder.model->attention(name);  // a name that is not there is said before anything is translated
-  const Observation seen =
-      observe_text(folder, flags.text, flags.target_text,
-                   {.keep = sites_of_trace(*folder.model, name),
-                    .remark = [](const std::string& line) { remark(line); }});
+  const Observation seen = observe_text(
+      folder, flags.text, flags.target_text,
+      {.keep = sites_of_trace(*folder.model, name), .remark = [](const std::string& line) { remark(line); }});
   const AttentionKind kind = folder.model->place(name).kind;
   Traced traced{
       trace_attention(*folder.model, name, seen.values),

@@ -80,8 +80,7 @@ std::string heads_table(const HeadReport& report) {
         text += fmt::format("{:>5}", o == 0 ? std::string("0") : fmt::format("{:+}", o));
       }
       text += fmt::format("{:>6}{:>7}{:>5}\n",
-                          head.place.kind == AttentionKind::kDecoderSelf ? "start" : "end",
-                          "cosine", "JSD");
+                          head.place.kind == AttentionKind::kDecoderSelf ? "start" : "end", "cosine", "JSD");
     }
     text += fmt::format("{:>4}  {:>7.2f} {:>3}  {:>8.2f}", head.head, head.entropy,
                         whole_percent(head.entropy_share), head.distance);

@@ -64,8 +64,7 @@ std::string best_tables(const RelationsReport& report, int64_t least_support) {
     for (const Direction direction : {Direction::kToHead, Direction::kToDependent, Direction::kReadByHead}) {
       std::string rows;
       for (const RelationScore& score : report.chosen) {
-        if (score.direction == direction && score.place.kind == kind)
-          rows += best_row(score, report.random);
+        if (score.direction == direction && score.place.kind == kind) rows += best_row(score, report.random);
       }
       if (rows.empty()) continue;
       text += fmt::format("\n{}: {}\n{:<14}{:<29}{:>6}{:>6}{:>11}{:>7}{:>7}\n{}",
@@ -89,8 +88,7 @@ std::string ranking(const RelationsReport& report, const std::string& relation, 
       std::vector<RelationScore> scores;
       for (const RelationScore& score : report.all) {
         relations.insert(score.relation);
-        if (score.relation == relation && score.direction == direction &&
-            score.place.kind == kind)
+        if (score.relation == relation && score.direction == direction && score.place.kind == kind)
           scores.push_back(score);
       }
       if (scores.empty()) continue;

@@ -132,8 +132,7 @@ std::string line_of_evidence(const HeadEvidence& head) {
   line += cell(pair, 23) + " ";
   if (!head.alike.empty()) {
     const HeadLike& like = head.alike[0];
-    line += fmt::format("{:>6} {:>3}",
-                        fmt::format("{}.{}", like.layer, like.head.head),
+    line += fmt::format("{:>6} {:>3}", fmt::format("{}.{}", like.layer, like.head.head),
                         whole_percent(like.agreement));
   }
   return trimmed_line(std::move(line));

@@ -66,9 +66,9 @@ void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
 }
 
 Var EncoderDecoder::encode(Context& context, const Sequences& source) const {
-  const Var x =
-      embedding_.forward(context, source, positions_,
-                         dropout_at(context, config_.encoder.dropout.residual, kFirstEmbeddingStream, source));
+  const Var x = embedding_.forward(
+      context, source, positions_,
+      dropout_at(context, config_.encoder.dropout.residual, kFirstEmbeddingStream, source));
   return encoder_.forward(context, x, source);
 }
 
@@ -96,8 +96,7 @@ std::unique_ptr<Model> EncoderDecoder::with_heads(const HeadsOfAttentions& heads
   for (const auto& given : heads) attention(given.first);  // it must be there
   EncoderDecoderConfig config = config_;
   HeadsOfAttentions all = heads;
-  for (const Attention& named : attentions())
-    all.try_emplace(named.name, attention(named.name).geometry());
+  for (const Attention& named : attentions()) all.try_emplace(named.name, attention(named.name).geometry());
   put_heads(all, {&config.encoder, &config.decoder});
   if (problems_of(config).empty()) {
     // In few fields, so that files can describe many attentions at once.

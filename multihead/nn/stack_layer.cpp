@@ -54,10 +54,9 @@ StackLayer::StackLayer(const StackConfig& config, int number, DropoutStreams& st
       self_attention_(layer_name(config, number, ".self_attention"), self_config(config, number), streams),
       self_residual_(config, streams, config.layers[static_cast<size_t>(number)].norm_before),
       cross_(config.cross_attention
-                 ? std::unique_ptr<Cross>(new Cross{
-                       {layer_name(config, number, ".cross_attention"), cross_config(config, number),
-                        streams},
-                       {config, streams}})
+                 ? std::unique_ptr<Cross>(new Cross{{layer_name(config, number, ".cross_attention"),
+                                                     cross_config(config, number), streams},
+                                                    {config, streams}})
                  : nullptr),
       feed_forward_(config.layers[static_cast<size_t>(number)].feed_forward, config.d_model,
                     config.dropout.activation, streams),

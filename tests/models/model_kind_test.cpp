@@ -80,8 +80,9 @@ TEST(ModelKind, AttentionsSayWhereTheyStand) {
   }
   const CausalModel causal(kind_of_causal(true));
   EXPECT_EQ(causal.attentions().front().place.kind, AttentionKind::kDecoderSelf);
-  EXPECT_THAT([&] { translator.place("encoder.3.cross_attention"); },
-              ThrowsMessage<UsageError>(HasSubstr("this model has no attention 'encoder.3.cross_attention'")));
+  EXPECT_THAT(
+      [&] { translator.place("encoder.3.cross_attention"); },
+      ThrowsMessage<UsageError>(HasSubstr("this model has no attention 'encoder.3.cross_attention'")));
 }
 
 TEST(ModelKind, TakesOnlyNamesOfHeadsThatItHas) {

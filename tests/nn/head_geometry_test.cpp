@@ -89,9 +89,8 @@ TEST(GeometryColumns, SlicesAndSegmentsCoverWhatTheySay) {
 /// What the layer's heads start with, side by side.
 std::vector<D> head_matrices(HeadInitialisation initialisation) {
   DropoutStreams streams;
-  MultiHeadAttention layer("layer",
-                           {.d_model = 9, .geometry = {.heads = 3, .initialisation = initialisation}},
-                           streams);
+  MultiHeadAttention layer(
+      "layer", {.d_model = 9, .geometry = {.heads = 3, .initialisation = initialisation}}, streams);
   Random random(3);
   layer.initialise(random);
   const Parameters p = test::parameters_of(layer);

@@ -18,8 +18,7 @@ namespace {
 std::vector<RelationScore> scores_of(const Part& part, Direction direction) {
   std::vector<RelationScore> scores;
   std::ranges::copy_if(part.report.relations, std::back_inserter(scores), [&](const RelationScore& score) {
-    return score.direction == direction &&
-           score.place.kind == AttentionKind::kEncoderSelf;
+    return score.direction == direction && score.place.kind == AttentionKind::kEncoderSelf;
   });
   return scores;
 }

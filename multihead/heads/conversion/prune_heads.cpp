@@ -48,8 +48,7 @@ std::map<std::string, std::string> stacks_with_one_bias(const Model& model) {
   }));
   std::map<std::string, std::vector<std::string>> of_stack;
   for (const Model::Attention& one : model.attentions()) {
-    if (one.place.kind != AttentionKind::kCross)
-      of_stack[std::string(one.place.stack())].push_back(one.name);
+    if (one.place.kind != AttentionKind::kCross) of_stack[std::string(one.place.stack())].push_back(one.name);
   }
   for (const auto& [stack, names] : of_stack) {
     const auto own = std::count_if(names.begin(), names.end(),

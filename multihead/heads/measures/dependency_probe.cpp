@@ -32,8 +32,8 @@ DependencyProbe::DependencyProbe(std::vector<Model::Attention> attentions)
 }
 
 void DependencyProbe::begin(const CorpusBlock& block) {
-  gold_ = attentions_[0].place.kind == AttentionKind::kEncoderSelf ? &block.encoder_trees
-                                                                   : &block.decoder_trees;
+  gold_ =
+      attentions_[0].place.kind == AttentionKind::kEncoderSelf ? &block.encoder_trees : &block.decoder_trees;
 }
 
 bool DependencyProbe::wants_weights(const Model::Attention& attention) const {
@@ -47,8 +47,7 @@ void DependencyProbe::weights(const BatchWeights& batch) {
     batch_.assign(static_cast<size_t>(batch.sequences()), {});
     names_.clear();
   }
-  for (int h = 0; h < batch.heads(); ++h)
-    names_.push_back(batch.attention.name + "." + std::to_string(h));
+  for (int h = 0; h < batch.heads(); ++h) names_.push_back(batch.attention.name + "." + std::to_string(h));
   parallel_for(batch.sequences(), [&](int64_t sequence) {
     const auto s = static_cast<size_t>(sequence);
     const auto sentence = static_cast<size_t>(batch.sentences[s]);

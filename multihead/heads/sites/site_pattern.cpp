@@ -26,11 +26,11 @@ bool may_end(SitePart part, std::string_view end) {
 
 std::string_view SiteName::text() {
   if (!text_.empty()) return text_;
-  const auto made = is_of_one_head(site_.part)
-                        ? fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}.{}", site_.owner,
-                                           name_of(site_.part), site_.head)
-                        : fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}", site_.owner,
-                                           name_of(site_.part));
+  const auto made =
+      is_of_one_head(site_.part)
+          ? fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}.{}", site_.owner, name_of(site_.part),
+                             site_.head)
+          : fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}", site_.owner, name_of(site_.part));
   if (made.size > memory_.size()) return text_ = long_ = site_.name();
   return text_ = {memory_.data(), made.size};
 }

@@ -54,8 +54,7 @@ std::vector<float> numbers_of(const Model& model) {
   if (const auto* encoder = dynamic_cast<const EncoderModel*>(&model)) {
     const Batch batch(std::vector<std::vector<int32_t>>{kReadTokens});
     const Var states = encoder->states(context, batch.view());
-    return with_logits(states.value(), encoder->vocabulary(),
-                       encoder->word_states(context, states).value());
+    return with_logits(states.value(), encoder->vocabulary(), encoder->word_states(context, states).value());
   }
   const auto& predicts = dynamic_cast<const LanguageModel&>(model);
   const bool translates = predicts.facts().source_vocabulary > 0;

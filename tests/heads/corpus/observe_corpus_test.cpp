@@ -15,9 +15,7 @@ namespace {
 class Listener : public CorpusObserver {
  public:
   explicit Listener(std::string wanted) : wanted_(std::move(wanted)) {}
-  bool wants_weights(const Model::Attention& attention) const override {
-    return attention.name == wanted_;
-  }
+  bool wants_weights(const Model::Attention& attention) const override { return attention.name == wanted_; }
   void weights(const BatchWeights& batch) override {
     sentences.insert(sentences.end(), batch.sentences.begin(), batch.sentences.end());
     weights_of.push_back(batch.attention.name);

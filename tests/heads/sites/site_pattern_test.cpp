@@ -11,14 +11,45 @@ namespace {
 
 TEST(SitePattern, FitsTheSitesWhoseNamesTheTextFits) {
   int found = 0;
-  for (const char* text :
-       {"", "*", "**", ".", "*.", "*5", "*.5", "*.1*", "encoder.3.input", "*.input", "*input", "*put", "*t",
-        "encoder.3.self_attention.weights.5", "*.weights.*", "*.weights.5", "*weights.15", "*.weights.05",
-        "*s.5", "encoder.*.heads", "*.heads", "*heads", "*_attention.heads", "encoder.states",
-        "*coder.states", "decoder.logits", "encoder.1*", "*.feed_forward.*", "*hidden",
-        "feed_forward.hidden", "*.contributions.*", "*.scores.1", "weights", "*.gates",
-        "encoder.3.self_attention.gates", "encoder.3.self_attention.weights",
-        "encoder.3.self_attention.weights.", "*projected_queries", "*queries"}) {
+  for (const char* text : {"",
+                           "*",
+                           "**",
+                           ".",
+                           "*.",
+                           "*5",
+                           "*.5",
+                           "*.1*",
+                           "encoder.3.input",
+                           "*.input",
+                           "*input",
+                           "*put",
+                           "*t",
+                           "encoder.3.self_attention.weights.5",
+                           "*.weights.*",
+                           "*.weights.5",
+                           "*weights.15",
+                           "*.weights.05",
+                           "*s.5",
+                           "encoder.*.heads",
+                           "*.heads",
+                           "*heads",
+                           "*_attention.heads",
+                           "encoder.states",
+                           "*coder.states",
+                           "decoder.logits",
+                           "encoder.1*",
+                           "*.feed_forward.*",
+                           "*hidden",
+                           "feed_forward.hidden",
+                           "*.contributions.*",
+                           "*.scores.1",
+                           "weights",
+                           "*.gates",
+                           "encoder.3.self_attention.gates",
+                           "encoder.3.self_attention.weights",
+                           "encoder.3.self_attention.weights.",
+                           "*projected_queries",
+                           "*queries"}) {
     const SitePattern pattern(text);
     EXPECT_EQ(pattern.text(), text);
     for (const std::string owner :

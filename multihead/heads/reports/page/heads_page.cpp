@@ -214,7 +214,8 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
   if (opens) data_->opens_at = place_in_words(*folder.model, opened);
   for (size_t t = 0; t < texts.size(); ++t) {
     const bool walks = t == 0 && !run.walk.empty(), focuses = t == 0 && opens;
-    std::vector<std::string> keep = walks ? sites_of_trace(*folder.model, run.walk) : std::vector<std::string>();
+    std::vector<std::string> keep =
+        walks ? sites_of_trace(*folder.model, run.walk) : std::vector<std::string>();
     if (focuses) keep.push_back(weights_site(opened));
     Observation seen;
     json["texts"].push_back(data_->text(run, texts[t], static_cast<int64_t>(t), keep, maps, seen));
