@@ -1,4 +1,5 @@
-// What a finished run writes beside its model: training.json, how it ended, and closed_heads.txt, which heads its gates closed.
+// What a finished run writes beside its model: training.json, how it ended, and closed_heads.txt, which heads its
+// gates closed.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ std::optional<TrainingSummary> read_training_summary(const std::filesystem::path
 /// Throws FileError.
 void write_training_summary(const std::filesystem::path& model, const TrainingSummary& summary);
 
-/// Writes the names of the heads that gates of this price closed, as `heads prune --heads-from` takes them. Returns a line for the
-/// user.
+/// Writes the names of the heads that gates of this price closed, as `heads prune --heads-from` takes them.
+/// Returns a line for the user.
 std::string list_closed_heads(const std::filesystem::path& model, float head_gates);
 
 }  // namespace mh

@@ -21,9 +21,9 @@ namespace mh {
 class TrainingText {
  public:
   using Remark = std::function<void(const std::string&)>;
-  /// Reads the files, on rank 0 alone with `share_corpus`. known: called on rank 0 after that; returns tokenizers that need
-  /// not be made, or none. remark: may be empty. Throws UsageError when all pairs are too long, and on every rank when two
-  /// ranks have different texts. REQUIRES: settings, group and remark outlive this.
+  /// Reads the files, on rank 0 alone with `share_corpus`. known: called on rank 0 after that; returns tokenizers
+  /// that need not be made, or none. remark: may be empty. Throws UsageError when all pairs are too long, and on
+  /// every rank when two ranks have different texts. REQUIRES: settings, group and remark outlive this.
   TrainingText(const TranslatorSettings& settings, ProcessGroup& group, const Remark& remark,
                const std::function<std::optional<TranslatorTokenizers>()>& known);
   TrainingText(const TrainingText&) = delete;
@@ -35,8 +35,8 @@ class TrainingText {
   const std::string& fingerprint() const { return fingerprint_; }               // of both texts
   int64_t left_out() const { return left_out_; }                                // pairs that are too long
 
-  /// Returns a clause for each of text and tokenizer that is not the run's. The texts are compared, wherever they lie; so is a
-  /// tokenizer that the run did not have from the beginning.
+  /// Returns a clause for each of text and tokenizer that is not the run's. The texts are compared, wherever they
+  /// lie; so is a tokenizer that the run did not have from the beginning.
   std::vector<std::string> differences_from(const TrainingState& saved) const;
 
  private:
