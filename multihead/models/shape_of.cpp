@@ -1,5 +1,5 @@
-// The shape of an encoder-decoder whose heads may have changed: one description for as many attentions as possible, and the
-// others' own.
+// The shape of an encoder-decoder whose heads may have changed: one description for as many attentions as possible,
+// and the others' own.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -50,8 +50,8 @@ struct TranslatorShape {
 std::vector<std::string> problems_of(const TranslatorShape& shape,
                                      const ConfigNames& names = {.start_id = "decoder_start_id"});
 
-/// Returns the shape of which this was made, perhaps with other heads: one description for as many attentions as possible, and
-/// the others' own. REQUIRES: it was made of a shape.
+/// Returns the shape of which this was made, perhaps with other heads: one description for as many attentions as
+/// possible, and the others' own. REQUIRES: it was made of a shape.
 TranslatorShape shape_of(const EncoderDecoderConfig& config);
 
 /// Returns the shape with this name, one of transformer_presets(). The caller sets vocabulary and special

@@ -10,10 +10,12 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/distributed/agreement.h"
 #include "multihead/folders/checkpoint_names.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/tokenizer_fit.h"
+#include "multihead/kernels/simd.h"
 #include "multihead/models/translator_shape.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/train/translator/training_settings.h"
@@ -49,6 +51,20 @@ std::string joined(const std::vector<std::string>& clauses) {
 }
 
 }  // namespace
+
+void refuse_differing_ranks(ProcessGroup& group, const TranslatorSettings& settings) {
+  NamedValues mine{{"multihead's version", MULTIHEAD_VERSION}};
+  for (const Setting& setting : fixed_settings(settings))
+    mine.emplace_back("`" + setting.name + "`", setting.value);
+  mine.emplace_back("`share_corpus`", settings.share_corpus ? "true" : "false");
+  mine.emplace_back("`shard_optimiser`", settings.shard_optimiser ? "true" : "false");
+  mine.emplace_back("`updates`", std::to_string(settings.updates));
+  mine.emplace_back("`epochs`", std::to_string(settings.epochs));
+  mine.emplace_back("`patience`", std::to_string(settings.patience));
+  // Other instructions round otherwise.
+  if (settings.reproducible) mine.emplace_back("the kernels' instruction set", dispatch_target());
+  check_same(group, mine);
+}
 
 void refuse_foreign_folder(const fs::path& folder) {
   std::error_code code;

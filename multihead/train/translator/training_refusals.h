@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/distributed/process_group.h"
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/translator_shape.h"
 #include "multihead/text/tokenizer.h"
@@ -12,6 +13,9 @@
 #include "multihead/train/translator/translator_settings.h"
 
 namespace mh {
+
+/// Refuses ranks that differ in what decides which numbers come out, and in how they talk to each other, on all of them.
+void refuse_differing_ranks(ProcessGroup& group, const TranslatorSettings& settings);
 
 /// Refuses a folder that has other files and no training run, since they are not ours. Throws also when
 /// nothing can be written there, or there is no such folder and none can be made.

@@ -1,4 +1,5 @@
-// training.json of a finished run: how it ended.
+// What a finished run writes beside its model: training.json, how it ended, and closed_heads.txt, which heads its
+// gates closed.
 #pragma once
 
 #include <cstdint>
@@ -32,5 +33,9 @@ struct TrainingSummary {
 std::optional<TrainingSummary> read_training_summary(const std::filesystem::path& model);
 /// Throws FileError.
 void write_training_summary(const std::filesystem::path& model, const TrainingSummary& summary);
+
+/// Writes the names of the heads that gates of this price closed, as `heads prune --heads-from` takes them.
+/// Returns a line for the user.
+std::string list_closed_heads(const std::filesystem::path& model, float head_gates);
 
 }  // namespace mh
