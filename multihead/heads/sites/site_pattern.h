@@ -38,8 +38,8 @@ class SitePattern {
   explicit SitePattern(std::string text);
 
   const std::string& text() const { return text_; }
-  /// The parts that the end of the text leaves possible: a model calls its sites in every pass, and most of them are told
-  /// apart by this number, without their names.
+  /// The parts that the end of the text leaves possible. A model calls its sites in every pass; most of them are
+  /// told apart by this number, without their names.
   SiteParts parts() const { return parts_; }
   bool fits(SiteName& name) const {
     return (parts_ & bit_of(name.site().part)) != 0 && mh::fits(name.text(), text_);
