@@ -135,12 +135,10 @@ void check_flags(const CLI::App& verb, const BleuFlags& flags) {
   const bool takes_a_value =
       flags.bleu.smoothing == BleuSmoothing::kFloor || flags.bleu.smoothing == BleuSmoothing::kAddK;
   if (given("--smooth-value") && !takes_a_value)
-    throw UsageError(
-        "--smooth-value is of --smooth floor and --smooth add-k; give one of them, too, or leave it out");
+    throw UsageError("--smooth-value needs --smooth floor or --smooth add-k");
   for (const char* flag : {"--samples", "--seed"}) {
     if (given(flag) && !given("--paired") && !flags.confidence)
-      throw UsageError(
-          fmt::format("{} is of the bootstrap; give --confidence or --paired, too, or leave it out", flag));
+      throw UsageError(fmt::format("{} needs --confidence or --paired", flag));
   }
 }
 

@@ -21,7 +21,7 @@ class AlreadyTold : public std::exception {
   int status_;
 };
 
-/// Says in one line what went wrong. Returns the exit status: 2 for flags that cannot be, 1 for what could
+/// Says in one line what went wrong. Returns the exit status: 2 for invalid flags, 1 for what could
 /// not be done, 128 and the signal's number when the work was asked to stop.
 int tell_failure(const CLI::App& app, const std::exception_ptr& failure);
 

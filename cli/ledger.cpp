@@ -121,7 +121,7 @@ AccountOf accounts(const LedgerFlags& flags) {
     config.max_positions = static_cast<int32_t>(std::max(flags.tokens, flags.target_tokens));
   } else {
     if (flags.given("--vocabulary-size"))
-      throw UsageError("--vocabulary-size is of a --preset; the model folder says its own");
+      throw UsageError("--vocabulary-size needs --preset; a model folder has its own");
     config = load_translator(flags.model, "ledger",
                              "to count one layer of this model, give its sizes by --d-model, --heads and "
                              "--key-heads, as multihead info shows them")
@@ -162,7 +162,7 @@ std::string table(const Account& account) {
   }
   text += fmt::format(
       "\n{} FLOPs: a multiply-add is two, exponentials are not among them.\n"
-      "Forward. Bytes are of float32, each activation read and written once; kept: by\n"
+      "Forward. Bytes count float32 numbers, each activation read and written once; kept: by\n"
       "training, until the backward pass.\n",
       number(account.total.flops()));
   return text;

@@ -154,7 +154,7 @@ void add_study(CLI::App& app) {
     if (flags->all && !flags->names.empty())
       throw UsageError("--all runs every study; leave out the names, or --all");
     if (!flags->claims.empty() && flags->names.size() != 1)
-      throw UsageError("--claim is of one study; name it, for example: study diversity --claim 001.4");
+      throw UsageError("--claim needs the name of one study, for example: study diversity --claim 001.4");
     if (!flags->claims.empty()) check_claims(find_study(flags->names[0]), flags->claims);
     if (flags->redraw) return redraw(*flags);
     const bool right = StopSignals::stoppable([&](const auto& stop) { return run(*flags, stop); });

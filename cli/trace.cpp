@@ -39,7 +39,7 @@ struct TraceFlags {
   bool given(const std::string& flag) const { return verb->get_option(flag)->count() > 0; }
 };
 
-/// Which layer is traced, and the flags that speak of such a layer only.
+/// Which layer is traced, and the flags for such a layer only.
 struct Kind {
   const char* what;
   std::vector<std::string> flags;
@@ -49,7 +49,7 @@ void refuse_flags_of(const TraceFlags& flags, const Kind& other, const Kind& cho
   for (const std::string& flag : other.flags) {
     const bool too = std::find(chosen.flags.begin(), chosen.flags.end(), flag) != chosen.flags.end();
     if (!too && flags.given(flag))
-      throw UsageError(fmt::format("{} is of {}, but {} is traced", flag, other.what, chosen.what));
+      throw UsageError(fmt::format("{} is for {}, but {} is traced", flag, other.what, chosen.what));
   }
 }
 

@@ -142,7 +142,7 @@ void run(ViewFlags& flags) {
        {std::pair("--corpus-target", flags.corpus_target), std::pair("--target-conllu", flags.target_conllu),
         std::pair("--alignment", flags.alignment)}) {
     if (!value.empty() && !flags.has_corpus())
-      throw UsageError(fmt::format("{} is of a corpus: give its sentences with --corpus or --conllu", flag));
+      throw UsageError(fmt::format("{} needs a corpus: give its sentences with --corpus or --conllu", flag));
   }
   std::vector<PageText> texts = texts_of(flags);
   std::optional<FilesCorpus> corpus;

@@ -95,7 +95,7 @@ std::string attribution_table(const AttributionReport& found) {
              below +
              " attn, norm: the last layer; rollout, flow, relev, zeroing: all layers; grad*x, integr: parts "
              "of the "
-             "score, negative where the token speaks against. They disagree: -i measures which one to trust "
+             "score, negative where the token lowers it. They disagree: -i measures which one to trust "
              "(docs/heads/attribution.md).");
 }
 

@@ -38,8 +38,8 @@ CorpusFiles files_of(const CorpusFlags& flags) {
 void check_alignment(const std::string& alignment, const std::string& target,
                      const std::string& target_conllu, std::string_view target_flag) {
   if (alignment.empty() || !target.empty() || !target_conllu.empty()) return;
-  throw UsageError(fmt::format("--alignment needs the translations it speaks of: give {} or --target-conllu",
-                               target_flag));
+  throw UsageError(fmt::format(
+      "--alignment needs the translations that it aligns: give {} or --target-conllu", target_flag));
 }
 
 CorpusFiles readable_again(CorpusFiles files) {

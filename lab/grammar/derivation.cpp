@@ -7,7 +7,7 @@
 namespace mh::grammar {
 namespace {
 
-/// Whether a noun is of these kinds, or an adjective goes with them.
+/// Whether a noun has these kinds, or an adjective goes with them.
 auto one_of(Kinds kinds) {
   return [kinds](const auto& word) { return (word.kinds & kinds) != 0; };
 }

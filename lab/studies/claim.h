@@ -37,7 +37,7 @@ std::string_view evidence_name(Evidence evidence);
 
 /// What it means for the words of the original question or answer that a clause passes.
 enum class OriginalSays {
-  kNothing,   // the original does not speak of it
+  kNothing,   // the original says nothing about it
   kSame,      // it says the same
   kOpposite,  // it says the opposite
 };
@@ -50,7 +50,7 @@ enum class OriginalStatement {
   kRight,
   kHalfRight,
   kWrong,
-  kOpen,     // the clauses that speak of it are undecided
+  kOpen,     // the clauses about it are undecided
   kNotMade,  // the original does not state what the claim states
 };
 inline constexpr EnumNames<OriginalStatement> kOriginalStatementNames = {
@@ -130,7 +130,7 @@ struct Claim {
 ///   verdict             FAIL when a clause fails; else UNDECIDED when one is undecided; else PASS when one
 ///                       passes; else MEASURED; WITHDRAWN when all are
 ///   kind                trained when a clause is
-///   original_statement  of the clauses that speak of the original: a PASS that says the same and a FAIL that
+///   original_statement  of the clauses about the original: a PASS that says the same and a FAIL that
 ///                       says the opposite are for it, the other two against it. Right: all are for it.
 ///                       Wrong: all are against it. Half right: some of each. Open: some are undecided, and
 ///                       the others do not make it half right

@@ -40,7 +40,7 @@ DoubleMatrix score_matrix(const LayerWeights& layer, int head);
 
 /// Adds to the part of every head but the first, of W^Q, W^K, W^V and W^O of every attention, normal noise whose standard deviation
 /// is `noise` times the root mean square of that matrix. Of heads that start equal it sets how far apart they start.
-/// Numbers are of 24 bits: of a noise below 1e-7 most is rounded away, and what is left is in the smallest numbers.
+/// Numbers have 24 bits: of a noise below 1e-7 most is rounded away, and what is left is in the smallest numbers.
 /// REQUIRES: projections of the whole row, one for each head.
 void add_head_noise(EncoderDecoder& model, double noise, uint64_t seed);
 

@@ -47,7 +47,7 @@ BasicVar<T> pick(BasicTape<T>& tape, BasicVar<T> x, std::span<const int32_t> row
 }
 
 // y_j = x_j - log sum_k exp(x_k);  dx_j = dy_j - exp(y_j) sum_k dy_k
-// Sums are of double numbers: that of the 49,152 words of SmolLM2 in float is off by 2e-4.
+// Sums are in double: that of the 49,152 words of SmolLM2 in float is off by 2e-4.
 template <class T>
 BasicVar<T> log_softmax(BasicTape<T>& tape, BasicVar<T> x) {
   BasicVar<T> y = tape.make(x.rows(), x.cols(), {x});

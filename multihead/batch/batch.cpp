@@ -8,7 +8,7 @@ Batch::Batch(std::span<const std::vector<int32_t>> sequences) {
 
 void Batch::add(std::span<const int32_t> tokens, int64_t sentence, std::span<const int32_t> types_of_tokens) {
   if (!types_of_tokens.empty()) {
-    types.resize(ids.size());  // those before are of type 0
+    types.resize(ids.size());  // those before have type 0
     types.insert(types.end(), types_of_tokens.begin(), types_of_tokens.end());
   }
   ids.insert(ids.end(), tokens.begin(), tokens.end());

@@ -36,7 +36,7 @@ struct Batch {
   explicit Batch(std::span<const std::vector<int32_t>> sequences);
   explicit Batch(const std::vector<std::vector<int32_t>>& sequences) : Batch(std::span(sequences)) {}
 
-  /// types_of_tokens: as many as tokens, or none where all are of type 0.
+  /// types_of_tokens: as many as tokens, or none where all have type 0.
   void add(std::span<const int32_t> tokens, int64_t sentence, std::span<const int32_t> types_of_tokens = {});
   /// Empties the batch and keeps its memory.
   void clear();

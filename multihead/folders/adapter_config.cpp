@@ -84,7 +84,7 @@ void refuse_options(const JsonNode& root, std::string_view name) {
                                  {.key = "megatron_core"},
                                  {.key = "runtime_config"},
                                  {.key = "qalora_group_size"},
-                                 {.key = "loftq_config"},  // these four are of an init_lora_weights
+                                 {.key = "loftq_config"},  // these four belong to an init_lora_weights
                                  {.key = "eva_config"},
                                  {.key = "corda_config"},
                                  {.key = "lora_ga_config"},

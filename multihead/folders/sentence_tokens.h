@@ -11,7 +11,7 @@
 
 namespace mh {
 
-/// A model that load_sentence_model() made is always as it should be. Throws UsageError on fields that cannot be.
+/// A model that load_sentence_model() made is always as it should be. Throws UsageError on invalid fields.
 void check_sentence_model(const SentenceModel& model);
 
 /// How many tokens the model's prompt has, counted as sentence-transformers does: alone, with the special tokens before it, and

@@ -76,7 +76,7 @@ struct Generated {
 /// Throws UsageError on options that are out of range or contradict each other.
 void check_generate(const GenerateOptions& options);
 
-/// Returns what comes of each prompt, in order. Throws UsageError on options that cannot be, on a model
+/// Returns what comes of each prompt, in order. Throws UsageError on invalid options, on a model
 /// that translates, and on a prompt that is empty, has unknown tokens or leaves no room for another token.
 std::vector<Generated> generate(const LanguageModel& model, std::span<const std::vector<int32_t>> prompts,
                                 const GenerateOptions& options = {});

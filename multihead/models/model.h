@@ -73,7 +73,7 @@ class Model {
   MultiHeadAttention& attention(std::string_view name);
   const MultiHeadAttention& attention(std::string_view name) const;
   /// Returns a model of the same shape, all parameters 0, but for the heads of these attentions; the others stay. Throws
-  /// UsageError on an attention that it does not have, and on heads that cannot be.
+  /// UsageError on an attention that it does not have, and on invalid heads.
   virtual std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const = 0;
   /// What the queries of an attention may see. Throws the same UsageError.
   Mask mask(std::string_view attention) const;

@@ -75,7 +75,7 @@ std::vector<std::string> problems_of(const HeadGeometry& given, int d_model) {
   for_own_fields(g, [&](const HeadField& field, int value) {
     if (*field.only == g.scores) return check_size(field.name, value);
     if (value == 0) return;
-    add(fmt::format("{0} is of {1} scores; set it to 0 or scores to {1}", field.name,
+    add(fmt::format("{0} needs {1} scores; set it to 0 or scores to {1}", field.name,
                     name_of(*field.only, kScoresNames)));
   });
   weight_scheme_of(g).find_problems(g, scheme, found);

@@ -53,8 +53,8 @@ int64_t MultiHeadAttention::value_width() const {
   return int64_t{shape.value_heads} * shape.d_value;
 }
 
-Var MultiHeadAttention::met(Context& context, HeadPart part, Var projected, bool turned,
-                            const RowPlaces& places) const {
+Var MultiHeadAttention::normed_and_turned(Context& context, HeadPart part, Var projected, bool turned,
+                                          const RowPlaces& places) const {
   const bool queries = part == HeadPart::kQueries;
   const auto shown = [&](Var x, SitePart of_queries, SitePart of_keys) {
     if (context.sites == nullptr) return x;
@@ -70,14 +70,14 @@ Var MultiHeadAttention::met(Context& context, HeadPart part, Var projected, bool
 
 Var MultiHeadAttention::project_queries(Context& context, Var x, const RowPlaces& places) const {
   x = at(context, SitePart::kAttentionInput, x, 1, places);
-  return met(context, HeadPart::kQueries, heads_->queries(context, x), false, places);
+  return normed_and_turned(context, HeadPart::kQueries, heads_->queries(context, x), false, places);
 }
 
 KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
                                                  std::span<const int32_t> offsets) const {
   const Heads::KeysValues both = heads_->keys_and_values(context, memory);
   const RowPlaces places{.offsets = offsets};
-  return {.keys = met(context, HeadPart::kKeys, both.k, false, places),
+  return {.keys = normed_and_turned(context, HeadPart::kKeys, both.k, false, places),
           .values = at(context, SitePart::kValues, both.v, heads_->shape().value_heads, places),
           .offsets = offsets,
           .rows = {}};
@@ -131,8 +131,8 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
 ProjectedHeads MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {
   x = at(context, SitePart::kAttentionInput, x, 1, places);
   const ProjectedHeads p = heads_->project(context, x);
-  return {.q = met(context, HeadPart::kQueries, p.q, true, places),
-          .k = met(context, HeadPart::kKeys, p.k, true, places),
+  return {.q = normed_and_turned(context, HeadPart::kQueries, p.q, true, places),
+          .k = normed_and_turned(context, HeadPart::kKeys, p.k, true, places),
           .v = at(context, SitePart::kValues, p.v, heads_->shape().value_heads, places)};
 }
 
@@ -149,8 +149,8 @@ Var MultiHeadAttention::output_of(Context& context, Var heads) const {
 }
 
 // What a head adds to the output is (0 ... z_h ... 0) W^O. Where that is changed, the output changes by the difference.
-Var MultiHeadAttention::asked_output(Context& context, Var heads_side_by_side,
-                                     const RowPlaces& places) const {
+Var MultiHeadAttention::output_for_sites(Context& context, Var heads_side_by_side,
+                                         const RowPlaces& places) const {
   if (context.sites == nullptr) return {};
   Tape& tape = context.tape;
   const Var z = heads_side_by_side;
@@ -176,7 +176,7 @@ Var MultiHeadAttention::asked_output(Context& context, Var heads_side_by_side,
 
 Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) const {
   const Var heads = self_heads(context, x, rows, mask);
-  const Var asked = asked_output(context, heads, {.offsets = rows.ragged->offsets()});
+  const Var asked = output_for_sites(context, heads, {.offsets = rows.ragged->offsets()});
   return asked ? asked : output_of(context, heads);
 }
 
@@ -186,7 +186,7 @@ Var MultiHeadAttention::cross(Context& context, Var x, const Sequences& rows, Va
   const RowPlaces places{.offsets = rows.ragged->offsets()};
   const Var q = project_queries(context, x, places);
   const Var heads = attend(context, q, rows, keys, Mask::none(), places);
-  const Var asked = asked_output(context, heads, places);
+  const Var asked = output_for_sites(context, heads, places);
   return asked ? asked : output_of(context, heads);
 }
 

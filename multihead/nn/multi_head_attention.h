@@ -91,7 +91,7 @@ class MultiHeadAttention {
   Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask,
              const RowPlaces& places) const;
   /// W^O applied to the heads' outputs, where somebody asks for contributions or the output; nothing otherwise.
-  Var asked_output(Context& context, Var heads, const RowPlaces& places) const;
+  Var output_for_sites(Context& context, Var heads, const RowPlaces& places) const;
   /// W^O, which the residual connection applies; null when there is none (HeadOutput::kConcatenation).
   const Affine* output() const { return output_.get(); }
 
@@ -110,8 +110,9 @@ class MultiHeadAttention {
   Var output_of(Context& context, Var heads) const;
   /// [sequences, heads]; nothing when nobody asks: all are 1.
   Var gates(Context& context, const Ragged& rows, const RowPlaces& places) const;
-  /// Queries or keys as they meet, normed and turned. `turned`: whether positions turn them, as in self-attention.
-  Var met(Context& context, HeadPart part, Var projected, bool turned, const RowPlaces& places) const;
+  /// Queries or keys as the scores take them: normed and turned. `turned`: whether positions turn them, as in self-attention.
+  Var normed_and_turned(Context& context, HeadPart part, Var projected, bool turned,
+                        const RowPlaces& places) const;
   /// What the model goes on with at a site of all heads.
   Var at(const Context& context, SitePart part, Var value, int blocks, const RowPlaces& places) const {
     return context.at({name_, part}, {.value = value, .blocks = blocks, .rows = places});

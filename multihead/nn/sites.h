@@ -37,7 +37,7 @@ enum class SitePart {
   kAttentionInput,    // [Nq, d_model] of which queries are made, and in self-attention keys and values
   kProjectedQueries,  // [Nq, heads * d_key] before norms and rotary positions
   kProjectedKeys,     // [Nk, key_heads * d_key]
-  kQueries,           // [Nq, heads * d_key] as they meet the keys: after norms and rotary positions
+  kQueries,           // [Nq, heads * d_key] as the scores take them: after norms and rotary positions
   kKeys,              // [Nk, key_heads * d_key]
   kValues,            // [Nk, value_heads * d_value]
   kGates,             // [S, heads] what the outputs of heads are multiplied by, 1 unless they are changed
@@ -151,7 +151,7 @@ class Sites {
   virtual std::vector<HeadPattern> heads_asked() const { return {}; }
   /// Whether it may give back other values than those that it is shown.
   virtual bool changes() const { return false; }
-  /// Throws UsageError or ShapeError when what it asks of a site, one of the model, cannot be.
+  /// Throws UsageError or ShapeError when a site of the model does not allow what it asks.
   virtual void check(const SiteShape& /*site*/) const {}
   /// Throws UsageError when what it asks of a head, one of the model, contradicts itself.
   virtual void check(const HeadName& /*head*/) const {}

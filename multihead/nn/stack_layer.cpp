@@ -75,7 +75,7 @@ Var StackLayer::feed_forward(Context& context, Var x, const Sequences& rows, con
 
 Var StackLayer::attended(Context& context, const MultiHeadAttention& attention, const Residual& residual,
                          Var heads, Var x, const Sequences& rows, const RowPlaces& places) const {
-  if (const Var asked = attention.asked_output(context, heads, places))
+  if (const Var asked = attention.output_for_sites(context, heads, places))
     return residual.after(context, asked, nullptr, x, rows);
   return residual.after(context, heads, attention.output(), x, rows);
 }

@@ -42,7 +42,7 @@ std::vector<ChatMessage> parse_chat(std::span<const std::string> lines, const st
   if (messages.empty()) throw FormatError(fmt::format("{} is empty; give a message a line", name));
   if (messages.back().role != ChatRole::kUser) {
     throw FormatError(
-        fmt::format("{}: the last message is of the role {}; the model answers a message of the user", name,
+        fmt::format("{}: the last message has the role {}; the model answers a message of the user", name,
                     name_of(messages.back().role, kChatRoles)));
   }
   return messages;

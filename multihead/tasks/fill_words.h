@@ -38,7 +38,7 @@ struct FillOptions {
 /// filled by itself, while the others stay masked. The texts (of a pair one or both) say mask_token() where a word
 /// is missing. A text of more tokens than the model reads loses its end, of a pair the longer text
 /// (text_tokens.h). Throws UsageError when the model has no head for masked words, on pairs that it does not read
-/// or that are not as many as texts, and on options that cannot be; FormatError on a text that is not UTF-8, that
+/// or that are not as many as texts, and on invalid options; FormatError on a text that is not UTF-8, that
 /// has no mask, or that is cut before one, and with `strict` on one that is too long; FileError when the folder has
 /// no tokenizer.
 std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,

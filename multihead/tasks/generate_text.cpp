@@ -18,7 +18,7 @@ namespace {
 /// Of a chat, what stands around each prompt.
 std::optional<ChatAround> chat_around(const ModelFolder& folder, const GenerateTextOptions& options) {
   if (!options.chat) {
-    if (!options.earlier.empty()) throw UsageError("`earlier` messages are of a chat; set `chat`");
+    if (!options.earlier.empty()) throw UsageError("`earlier` messages need `chat`");
     return std::nullopt;
   }
   ChatAround around{.chat = ChatTemplate::of(folder), .system = options.system, .earlier = options.earlier};

@@ -59,7 +59,7 @@ struct GeneratedText {
 /// them, and fewer than half, is cut so that one or the other is free (prompt_tokens.h says where); of a chat the
 /// oldest messages are left out first. Throws
 /// FileError when the folder has no tokenizer; UsageError when its model does not continue a text, and on
-/// options that cannot be; FormatError on a prompt that is not UTF-8, whose chat template leaves no room for
+/// invalid options; FormatError on a prompt that is not UTF-8, whose chat template leaves no room for
 /// it, or, with `strict`, that is too long.
 std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::vector<std::string>& prompts,
                                          const GenerateTextOptions& options = {});

@@ -18,7 +18,7 @@ namespace mh {
 /// generation_config.json forbids never comes, besides what `options.search.suppressed` lists.
 /// `remark`, when given, hears of lines that were cut to the model's longest and of words that the tokenizer
 /// does not know, one line each. Throws FileError when the folder has no tokenizer, UsageError when its model
-/// is no translator or on options that cannot be, FormatError on a line that is not UTF-8.
+/// is no translator or on invalid options, FormatError on a line that is not UTF-8.
 std::vector<std::string> translate_text(const ModelFolder& folder, const std::vector<std::string>& lines,
                                         const TranslateOptions& options = {},
                                         const std::function<void(const std::string&)>& remark = nullptr);

@@ -21,7 +21,7 @@ class ProtobufReader {
   /// Reads the next field; false at the end. Throws FormatError when it is cut short or not protobuf.
   bool next(Field& field);
 
-  // The value of a field. These throw FormatError when it is of another wire type.
+  // The value of a field. These throw FormatError when it has another wire type.
   bool flag(const Field& field) const { return number(field) != 0; }
   uint64_t number(const Field& field) const;
   float real(const Field& field) const;

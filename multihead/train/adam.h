@@ -53,7 +53,7 @@ class Adam {
     Tensor second;  // v
   };
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
-  /// Whether parameters()[i] is of this share.
+  /// Whether parameters()[i] belongs to this share.
   bool owns(size_t i) const { return owned_[i] != 0; }
   /// The moments of parameters()[i]; no numbers unless owns(i) or hold_all() was called.
   Moments& moments(size_t i) { return moments_[i]; }

@@ -53,7 +53,7 @@ struct TrainerOptions {
 class Trainer {
  public:
   /// REQUIRES: the objective outlives this, and its parameters have no other trainer meanwhile. Throws
-  /// UsageError on options that cannot be.
+  /// UsageError on invalid options.
   Trainer(Objective& objective, const TrainerOptions& options);
 
   /// Makes the next update. The loss is the mean over all target tokens of its batches together. Throws

@@ -225,7 +225,7 @@ def _out_of_range(arguments: Mapping[str, Any]) -> UsageError:
     numbers = [(name, value) for name, value in arguments.items() if isinstance(value, int)]
     for name, value in [one for one in numbers if abs(one[1]) >= 2**31] + [one for one in numbers if one[1] < 0]:
         return UsageError(f"`{name}`: {value} is out of its range")
-    return ArgumentTypeError("an argument is of another type than this function takes")
+    return ArgumentTypeError("an argument has another type than this function takes")
 
 
 def checked(function: Callable[Given, Result]) -> Callable[Given, Result]:

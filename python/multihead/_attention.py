@@ -73,7 +73,7 @@ def attention(
     Raises:
         ShapeError: shapes do not fit together.
         ArgumentTypeError (a TypeError): what is no array.
-        UsageError: another type of numbers, an option that cannot be.
+        UsageError: another type of numbers, an invalid option.
         Error: the result is not finite.
 
     Vaswani et al. 2017, eq. 1; docs/attention.md says how the kernel works.

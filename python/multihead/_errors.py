@@ -11,7 +11,7 @@ class UsageError(Error, ValueError):
 
 
 class ArgumentTypeError(UsageError, TypeError):
-    """An argument is of another type."""
+    """An argument has another type."""
 
 
 class UnknownNameError(UsageError, KeyError):

@@ -42,7 +42,7 @@ class Inside(ModelFacts):
             replace: by name or pattern of heads a rule for their weights, "uniform", "previous" or "first"; or by the name of a
                 site numbers to put there, an array or an :class:`At`.
 
-        Blocks may be nested, and may end in any order; where both speak of a head the inner one counts. What is called in a block
+        Blocks may be nested, and may end in any order; of two edits of one head the inner one counts. What is called in a block
         is changed, also where its results come later (`stream`, `observe` of a list). Raises UsageError on names that the model
         does not have and numbers that do not fit their site, before anything runs.
         """
@@ -95,7 +95,7 @@ class Inside(ModelFacts):
                 seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=edits)
             return Observation(seen, self.sites)
         if target or pair is not None:
-            raise _errors.UsageError("`target` and `pair` are of a single text; observe one text at a time")
+            raise _errors.UsageError("`target` and `pair` need a single text; observe one text at a time")
         self._native.check_sites(patterns)
         return self._observations(texts, patterns, self._edits())
 

@@ -65,7 +65,7 @@ class TextTasks(ModelFacts):
             progress: True for a bar (tqdm), or a function that is told how many texts are done.
 
         Raises:
-            UsageError: the model is no translator, or an option cannot be.
+            UsageError: the model is no translator, or an option is invalid.
         """
         lines, single = text_or_list(texts, "texts")
         found = self._translations(lines, 1, beam_size, length_penalty, min_length, max_length, max_length_factor,
@@ -289,7 +289,7 @@ class TextTasks(ModelFacts):
         lines, single = text_or_list(texts, "texts")
         targets = None if target is None else text_or_list(target, "target")[0]
         if (self.kind == "translator") != (targets is not None):
-            raise _errors.UsageError("`target` are the translations that a translator's score speaks of; "
+            raise _errors.UsageError("`target` are the translations whose probability a translator's score is; "
                                      + ("give them" if targets is None else "a causal model has none"))  # fmt: skip
         with counting(progress, "texts" if targets else "tokens") as count, self._edited() as edits:
             scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,

@@ -84,7 +84,7 @@ def view(
         of_corpus = {"corpus_target": corpus_target, "target_trees": target_trees, "alignment": alignment}
         for argument, given in of_corpus.items():
             if given is not None:
-                raise UsageError(f"`{argument}` is of a corpus: give its sentences with `corpus_text` or `trees`")
+                raise UsageError(f"`{argument}` needs a corpus: give its sentences with `corpus_text` or `trees`")
     name = os.path.basename(os.path.normpath(model.path)) or model.path
     with counting(progress, "sentences") as count, model._edited() as edits:
         page, title = model._native.view(

@@ -8,7 +8,7 @@
     mh.heads.importance(model, lines)[:10]
 
 Texts are a list of str, or a file with one a line (gzip or not) given as ``pathlib.Path``. All analyses but those of attributions
-obey ``with model.edit(...)``. Every function raises what loading and reading raise, and UsageError on options that cannot be. The
+obey ``with model.edit(...)``. Every function raises what loading and reading raise, and UsageError on invalid options. The
 pages of docs/heads say what each measure means and what it does not; docs/file-formats.md describes ``table.report``.
 """
 

@@ -225,7 +225,7 @@ Found gradient(const LoadedModel& loaded, const std::string& text, const std::st
   if (value_named(of, kKinds, "of") != second.has_value())
     throw UsageError("`second` is the other text of of='similarity'; give both or neither");
   if (second && (position || !target.empty()))
-    throw UsageError("`position` and `target` are of of='log_probability'; leave them out");
+    throw UsageError("`position` and `target` need of='log_probability'; leave them out");
   Slopes found = long_call([&] {
     Sites* changed = sites_of(edits, loaded);
     return second ? of_similarity(loaded, text, *second, at, changed)

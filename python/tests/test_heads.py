@@ -215,7 +215,7 @@ def test_pages(demo: mh.Model, tmp_path: Path) -> None:
 @pytest.mark.parametrize("argument", ["corpus_target", "target_trees", "alignment"])
 def test_pages_refuse_what_belongs_to_a_corpus(demo: mh.Model, argument: str) -> None:
     given: dict[str, Any] = {argument: Path("missing")}
-    with pytest.raises(mh.UsageError, match=f"`{argument}` is of a corpus: give its sentences with `corpus_text` or `trees`"):
+    with pytest.raises(mh.UsageError, match=f"`{argument}` needs a corpus: give its sentences with `corpus_text` or `trees`"):
         mh.view(demo, "two dogs run .", **given)
 
 

@@ -20,12 +20,12 @@ TEST_F(BleuVerb, RefusesFlagsThatWouldChangeNothing) {
   expect_error(run("--language de"), 2, "--language needs --tokenize moses");
   expect_error(run("--language de --tokenize 13a"), 2, "--language needs --tokenize moses");
   EXPECT_EQ(run("--language de --tokenize moses").status, 0);
-  expect_error(run("--smooth-value 0.2"), 2, "--smooth-value is of --smooth floor and --smooth add-k");
-  expect_error(run("--smooth-value 0.2 --smooth none"), 2, "--smooth-value is of ");
+  expect_error(run("--smooth-value 0.2"), 2, "--smooth-value needs --smooth floor or --smooth add-k");
+  expect_error(run("--smooth-value 0.2 --smooth none"), 2, "--smooth-value needs ");
   EXPECT_EQ(run("--smooth-value 0.2 --smooth floor").status, 0);
   expect_error(run("--json --score-only"), 2, "--score-only and --json cannot be given together");
-  expect_error(run("--samples 20"), 2, "--samples is of the bootstrap");
-  expect_error(run("--seed 20"), 2, "--seed is of the bootstrap");
+  expect_error(run("--samples 20"), 2, "--samples needs --confidence or --paired");
+  expect_error(run("--seed 20"), 2, "--seed needs --confidence or --paired");
   EXPECT_EQ(run("--samples 20 --confidence").status, 0);
 }
 

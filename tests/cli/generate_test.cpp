@@ -154,7 +154,7 @@ TEST(GenerateVerb, AnswersTheLastMessageOfAChat) {
   expect_error(run_tool(flags + "--chat '" + scratch.write("bad", message("user", "a") + "hello\n") + "'"), 1,
                "bad line 2");
   expect_error(run_tool(flags + "--chat '" + scratch.write("last", message("assistant", "a")) + "'"), 1,
-               "last: the last message is of the role assistant");
+               "last: the last message has the role assistant");
   expect_error(run_tool(flags + "--prompt a --chat ''"), 2, "--chat: expected a file, got nothing");
   expect_error(run_tool(flags + "--prompt a --chat="), 2, "--chat needs a value");
   expect_error(run_tool("generate --chat"), 2, "the model folder is missing");

@@ -125,7 +125,7 @@ TEST(StudyVerb, NamesWhatIsWrong) {
   EXPECT_EQ(result.status, 2);
   result = run_tool("study --all --claim 001.4 --quick");
   EXPECT_EQ(result.status, 2);
-  EXPECT_THAT(result.err, HasSubstr("--claim is of one study"));
+  EXPECT_THAT(result.err, HasSubstr("--claim needs the name of one study"));
   const ScratchFolder folder;
   result = run_tool("study one-product --quick --claim 001.4 --out " + (folder / "out"));
   EXPECT_EQ(result.status, 2);

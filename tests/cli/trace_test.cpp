@@ -79,7 +79,7 @@ TEST_F(TraceOfFolder, WalksThroughALayerOfTheModel) {
       "each\n");
   expect_error(run_tool("trace " + folder), 2, "--text is missing");
   expect_error(run_tool("trace " + folder + " --text a --heads 2"), 2,
-               "--heads is of a layer of --weights, but a model folder's layer is traced");
+               "--heads is for a layer of --weights, but a model folder's layer is traced");
   expect_error(run_tool("trace " + folder + " --text a --save " + folder), 1, "which was not saved here");
   expect_error(run_tool("trace " + folder + " --text a --save " + folder + "/config.json"), 2,
                "--save: expected a folder, got " + folder + "/config.json");
@@ -194,11 +194,12 @@ TEST_F(TraceOfOwnWeights, RefusesWhatDoesNotFit) {
   refused("[5,7]");
   std::filesystem::remove(scratch.path() / "w/w_v.npy");
   refused("has no w_v");
-  refused("--text is of a model folder's layer, but a layer of --weights is traced", "--heads 2 --text a", 2);
+  refused("--text is for a model folder's layer, but a layer of --weights is traced", "--heads 2 --text a",
+          2);
   expect_error(run_tool("trace --weights no/such --input x"), 1, "no/such");
   expect_error(run_tool("trace --weights no/such"), 2, "--input is missing");
   expect_error(run_tool("trace --input x"), 2,
-               "--input is of a layer of --weights, but a random layer is traced");
+               "--input is for a layer of --weights, but a random layer is traced");
   expect_error(run_tool("trace --heads 3"), 2, "heads is 3, which does not divide d_model 8");
 }
 

@@ -120,7 +120,7 @@ TEST(View, RefusesInOneLineAndWritesNothing) {
            std::pair("view demo 'a cat .' --walk encoder.9.self_attention", "encoder.0.self_attention"),
            std::pair("view demo 'a cat .' 'a dog .' --target 'eine Katze .'",
                      "give --target once for each text"),
-           std::pair("view demo 'a cat .' --alignment x", "--alignment is of a corpus"),
+           std::pair("view demo 'a cat .' --alignment x", "--alignment needs a corpus"),
            std::pair("view demo 'a cat .' --corpus x --alignment x", "--alignment needs the translations"),
            std::pair("view demo 'a cat .' --with demo --checkpoints demo", "give one of them"),
            std::pair("view demo 'a cat .' --checkpoints /nowhere", "/nowhere has no checkpoints"),

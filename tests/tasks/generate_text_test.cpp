@@ -242,7 +242,7 @@ TEST_F(GenerateText, AChatOfSeveralTurnsIsWrittenMessageByMessage) {
   options.system.reset();
   refused({{ChatRole::kUser, "a"}, {ChatRole::kSystem, "x"}}, "only the first message");
   options.chat = false;
-  refused({{ChatRole::kUser, "a"}}, "`earlier` messages are of a chat");
+  refused({{ChatRole::kUser, "a"}}, "`earlier` messages need `chat`");
 }
 
 TEST_F(GenerateText, TheOldestMessagesOfALongChatAreLeftOut) {
@@ -306,8 +306,8 @@ TEST(ChatFile, HasAMessageALine) {
   refused({R"({"role": "tool", "content": "a"})"},
           "talk line 1: expected the role system, user or assistant, got \"tool\"");
   refused({lines[1], lines[0]}, "talk line 2: a system message must be the first");
-  refused({lines[0], lines[1], lines[2]}, "talk: the last message is of the role assistant");
-  refused({lines[0]}, "talk: the last message is of the role system");
+  refused({lines[0], lines[1], lines[2]}, "talk: the last message has the role assistant");
+  refused({lines[0]}, "talk: the last message has the role system");
 }
 
 TEST_F(GenerateText, AChatEndsWithItsEndToken) {

@@ -178,7 +178,7 @@ TEST_F(PairsOfBert, HeadsSeeTheSequenceWithItsTypes) {
   EXPECT_THAT(remarks, ElementsAre(HasSubstr("1 of 2 pairs cut to the 37 tokens")));
   HeadsText trees{.sources = {"sky"}, .pairs = {"sky"}, .source_trees = {std::vector<Word>(1)}};
   EXPECT_THAT([&] { inspect_heads(folder, trees); },
-              ThrowsMessage<UsageError>(HasSubstr("trees speak of one text")));
+              ThrowsMessage<UsageError>(HasSubstr("trees describe one text")));
   EXPECT_THAT(
       [&] {
         inspect_heads(folder, {.sources = {"a", "b"}, .pairs = {"a"}});

@@ -108,7 +108,7 @@ export function relationsOf(run: Run): Column[] {
     .filter((one): one is Column => one !== null);
 }
 
-/** What a score is of a text, and what it is counted in. */
+/** What the score of a text is, and its unit. */
 const scores: { [kind: string]: [string, string] } = {
   translation: ["the log-probability of the translation", "nats"],
   "next-tokens": ["the log-probability of the text's tokens", "nats"],

@@ -154,7 +154,7 @@ FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, st
       return is_no_parameter(tensor, files, model, tying, config, differences);
     };
   }
-  // transformers copies keys it does not know, but not the files they speak of.
+  // transformers copies keys it does not know, but not the files that they name.
   if (!fields.transformers_version) plan.files = fields.files;
   return plan;
 }

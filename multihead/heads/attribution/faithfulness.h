@@ -47,8 +47,7 @@ struct MethodFaithfulness {
 
 struct Faithfulness {
   int64_t sentences = 0;
-  int64_t left_out =
-      0;  // lines that cannot be asked: fewer than two tokens to replace, too many for a flow, no text
+  int64_t left_out = 0;  // lines left out: fewer than two tokens to replace, too many for a flow, no text
   std::string source_replacement = {}, target_replacement = {};
   Interval score = {}, replaced_score = {};  // F of whole texts, and of those whose tokens are all replaced
   std::vector<MethodFaithfulness> methods = {};  // the random orders last

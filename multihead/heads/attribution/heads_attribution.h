@@ -22,7 +22,7 @@
 //   value-zeroing        w prod_l C_l: C_l(i, j) is 1 - cosine between row i of the layer's output and what it is when token j
 //                        has no value in that layer, rows divided by their sums (Mohebbi et al. 2023)
 //
-// Gradients may be negative: the token speaks against. All others are not; rollout and value zeroing sum to 1, attention and
+// Gradients may be negative: the token lowers F. All others are not; rollout and value zeroing sum to 1, attention and
 // norm-weighted too, of a translator on each of its sides.
 #pragma once
 

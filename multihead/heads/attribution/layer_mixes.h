@@ -23,7 +23,7 @@ struct LayerMixes {
   std::vector<LayerMix> encoder = {};  // [S, S]; of a causal model none
   std::vector<LayerMix> decoder = {};  // of an encoder none
 
-  /// The stack that speaks.
+  /// The stack whose output is explained.
   const std::vector<LayerMix>& last() const { return decoder.empty() ? encoder : decoder; }
 };
 

@@ -51,7 +51,7 @@ struct PrunePlan {
 /// when no head is named.
 PrunePlan plan_pruning(const Model& model, std::span<const HeadPattern> heads);
 
-/// Returns a model without the heads of the plan. REQUIRES: the plan is of a model of this shape. Throws UsageError that names the
+/// Returns a model without the heads of the plan. REQUIRES: the plan was made for a model of this shape. Throws UsageError that names the
 /// attention and a remedy on heads that depend on each other: talking heads, ALiBi, whose slopes go by a head's number, heads
 /// that read parts of a row, and heads without W^O.
 std::unique_ptr<Model> prune_heads(Model& model, const PrunePlan& plan);

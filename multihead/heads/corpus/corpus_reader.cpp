@@ -26,7 +26,7 @@ std::vector<Word> split_at_spaces(const std::string& line) {
   return words;
 }
 
-/// The words that trees and alignments speak of, or those of the text.
+/// The words of trees and alignments, or those of the text.
 Sentences words_of(const std::vector<std::string>& lines, const Sentences& trees, bool aligned) {
   if (!trees.empty()) return trees;
   Sentences words;
@@ -140,7 +140,7 @@ std::optional<CorpusBlock> CorpusReader::next() {
   InspectedTexts& target = block.target;
   if (!text.pairs.empty()) {
     if (!text.source_trees.empty())
-      throw UsageError("trees speak of one text; leave out the trees or the second texts");
+      throw UsageError("trees describe one text; leave out the trees or the second texts");
     source = reader_.pairs(text.sources, text.pairs, from("pair"));
     refuse_targets(folder_, !text.targets.empty());
   } else if (translates(folder_)) {

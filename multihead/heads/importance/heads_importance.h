@@ -71,7 +71,7 @@ struct HeadImportance {
 struct ImportanceReport {
   CorpusRead read = {};
   ScoreKind kind = ScoreKind::kVectors;
-  int64_t predictions = 0;  // tokens that the scores speak of
+  int64_t predictions = 0;  // tokens whose probabilities the scores add up
   double score = 0;         // E s of the whole model
   ImportanceMeasure measure = ImportanceMeasure::kGradient;
   AblatedTo to = AblatedTo::kZero;

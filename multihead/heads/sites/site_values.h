@@ -65,10 +65,10 @@ class SiteValues final : public Sites {
   /// that attention, "encoder.3.self_attention.*": its output is multiplied by 0. Throws UsageError on a name of another
   /// form. A head that is muted and gated, too, is refused (check()).
   void mute(std::string_view heads) { put_gate(heads, 0, true); }
-  /// Multiplies the outputs of heads by another gate. Where several gates speak of one head, the last one counts. Throws
+  /// Multiplies the outputs of heads by another gate. Of several gates of one head the last one counts. Throws
   /// UsageError on a gate that is not finite.
   void set_gate(std::string_view heads, float gate) { put_gate(heads, gate, false); }
-  /// Puts the weights of a rule in place of those of heads, a name or a pattern as for mute(). Where several rules speak of
+  /// Puts the weights of a rule in place of those of heads, a name or a pattern as for mute(). Where several rules name
   /// one head, the last one counts. In cross-attention positions are those of the decoder: kPrevious is key i - 1 of
   /// the source, or its last one. Throws UsageError on a name of another form.
   void replace_weights(std::string_view heads, WeightRule rule);

@@ -1,7 +1,7 @@
 // c = x W^C,  k_i = c W_i^K,  v_i = c W_i^V: one row of latent_size numbers a token, from which all heads'
 // keys and values are projected; queries are canonical heads' (multi-head latent attention of DeepSeek-V2,
 // 2024, section 2.1, without its rotary part and without the low-rank queries). Each head is the canonical
-// one with W^C W_i^K and W^C W_i^V; what keys and values can say of a row is of rank latent_size.
+// one with W^C W_i^K and W^C W_i^V; keys and values depend on a row only through latent_size numbers.
 //
 //   w_q [d_model, heads * d_key]   w_latent [d_model, latent_size]   w_k [latent_size, key_heads * d_key]
 //   w_v [latent_size, value_heads * d_value]; biases of queries, keys and values, none of c

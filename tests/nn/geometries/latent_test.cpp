@@ -66,7 +66,7 @@ TEST(LatentHeads, WhatCannotBe) {
   expect_problem({.heads = 2, .scores = Scores::kLatent, .latent_size = -1}, 8,
                  "latent_size is -1; expected 1 ... 1024");
   expect_problem({.heads = 2, .latent_size = 3}, 8,
-                 "latent_size is of latent scores; set it to 0 or scores to latent");
+                 "latent_size needs latent scores; set it to 0 or scores to latent");
 }
 
 // DeepSeek-V2 has 4 d_key; so have 8 heads when nothing is said.

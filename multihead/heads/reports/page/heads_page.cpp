@@ -201,7 +201,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
   if (!data_->runs.empty()) {
     const HeadsJson& first = data_->runs.front();
     if (first["family"] != json["family"])
-      throw UsageError(fmt::format("{} is of another kind ({}) than {} ({}); compare models of one kind",
+      throw UsageError(fmt::format("{} has another kind ({}) than {} ({}); compare models of one kind",
                                    run.name, json["family"].get<std::string>(),
                                    first["name"].get<std::string>(), first["family"].get<std::string>()));
     if (options_.mode == PageMode::kTime && first["attentions"] != json["attentions"])
