@@ -65,7 +65,7 @@ void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type
     return fmt::format("expected {}, got {}", all, text.empty() ? "nothing" : text);
   };
   option->transform(CLI::Validator(to_number, ""))->type_name(all);
-  if (value) option->default_str(name_of(*value, names));
+  if (value) option->default_str(mh::name_of(*value, names));
 }
 
 /// A flag for one of several names.

@@ -25,7 +25,7 @@ std::string circuits_json(const std::string& model, const CircuitsReport& circui
   HeadsJson json;
   json["schema"] = kCircuitsSchema;
   json["model"] = model;
-  json["circuits"] = json_list(circuits.heads, [](const HeadCircuits& head) -> HeadsJson {
+  json["circuits"] = json_items(circuits.heads, [](const HeadCircuits& head) -> HeadsJson {
     return {{"head", head.name()},
             {"query_key", json_of_circuit(head.query_key)},
             {"value_output", json_of_circuit(head.value_output)},
@@ -33,7 +33,7 @@ std::string circuits_json(const std::string& model, const CircuitsReport& circui
   });
   const std::vector<Composition> shown =
       strongest ? strongest_compositions(circuits, *strongest) : circuits.compositions;
-  json["compositions"] = json_list(shown, [&](const Composition& composition) -> HeadsJson {
+  json["compositions"] = json_items(shown, [&](const Composition& composition) -> HeadsJson {
     return {{"from", circuits.heads[composition.from].name()},
             {"to", circuits.heads[composition.to].name()},
             {"part", name_of_part(composition.part)},

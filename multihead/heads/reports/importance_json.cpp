@@ -15,7 +15,7 @@ HeadsJson json_of_report(const ImportanceReport& report, const std::string& mode
   if (report.measure != ImportanceMeasure::kGradient) json["to"] = name_of(report.to, kAblatedToNames);
   json["normalised"] = report.normalised;
   json["within_attentions"] = report.within_attentions;
-  json["heads"] = json_list(report.heads, [](const HeadImportance& head) -> HeadsJson {
+  json["heads"] = json_items(report.heads, [](const HeadImportance& head) -> HeadsJson {
     return {{"head", head.name.name()},
             {"rank", head.rank},
             {"importance", head.importance.mean},
@@ -39,8 +39,8 @@ std::string importance_json(const PruningCurve& curve, const std::string& model)
             {"random_loss", json_of(point.random)}};
   };
   json["curve"] = {{"sentences", curve.scored},
-                   {"order", json_list(curve.order, [](const HeadName& head) { return head.name(); })},
-                   {"points", json_list(curve.points, json_of_point)}};
+                   {"order", json_items(curve.order, [](const HeadName& head) { return head.name(); })},
+                   {"points", json_items(curve.points, json_of_point)}};
   return written(json);
 }
 

@@ -39,7 +39,7 @@ HeadsJson json_or_null(const std::optional<T>& value) {
 HeadsJson json_rows(const std::vector<double>& numbers, size_t rows);
 /// A list of what json_of_one() makes of each.
 template <class List, class Make>
-HeadsJson json_list(const List& list, const Make& json_of_one) {
+HeadsJson json_items(const List& list, const Make& json_of_one) {
   HeadsJson all = HeadsJson::array();
   for (const auto& one : list) all.push_back(json_of_one(one));
   return all;

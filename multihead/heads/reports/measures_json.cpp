@@ -19,7 +19,7 @@ HeadsJson json_of(const ProbeScore& probe) {
   const auto json_of_head = [](const DependencyProbe::Head& head) -> HeadsJson {
     return {{"head", head.name}, {"reads", head.reads}, {"read", head.read}};
   };
-  return {{"score", probe.score()}, {"words", probe.words}, {"heads", json_list(probe.heads, json_of_head)}};
+  return {{"score", probe.score()}, {"words", probe.words}, {"heads", json_items(probe.heads, json_of_head)}};
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ std::string stats_json(const StatsReport& report, const std::string& model) {
 std::string relations_json(const RelationsReport& report, const std::string& model) {
   HeadsJson json = json_of_model(model);
   add_read(json, report.read);
-  json["best"] = json_list(report.chosen, with_intervals);
-  if (!report.random.empty()) json["random"] = json_list(report.random, with_intervals);
+  json["best"] = json_items(report.chosen, with_intervals);
+  if (!report.random.empty()) json["random"] = json_items(report.random, with_intervals);
   json["relations"] = HeadsJson::array();
   for (size_t i = 0; i < report.all.size(); ++i) {
     HeadsJson& score = json["relations"].emplace_back(with_intervals(report.all[i]));
@@ -66,7 +66,7 @@ std::string relations_json(const RelationsReport& report, const std::string& mod
 std::string alignment_json(const AlignmentReport& report, const std::string& model) {
   HeadsJson json = json_of_model(model);
   add_read(json, report.read);
-  json["alignment"] = json_list(report.aligners, [](const AlignmentScore& score) { return json_of(score); });
+  json["alignment"] = json_items(report.aligners, [](const AlignmentScore& score) { return json_of(score); });
   json["alignment_baseline"] = json_of(report.baseline);
   return written(json);
 }

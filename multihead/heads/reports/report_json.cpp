@@ -11,14 +11,14 @@ Json json_of(const HeadReport& report) {
   Json json;
   add_read(json, {report.sentences, report.targets});
   const auto part = [](const auto& figures) { return json_of(figures); };
-  json["heads"] = json_list(report.heads, part);
-  json["similarities"] = json_list(report.similarities, [](const HeadSimilarity& similarity) -> Json {
+  json["heads"] = json_items(report.heads, part);
+  json["similarities"] = json_items(report.similarities, [](const HeadSimilarity& similarity) -> Json {
     return {{"attention", similarity.attention},
             {"cosine", json_rows(similarity.cosine, static_cast<size_t>(similarity.heads))},
             {"divergence", json_rows(similarity.divergence, static_cast<size_t>(similarity.heads))}};
   });
-  if (!report.relations.empty()) json["relations"] = json_list(report.relations, part);
-  if (!report.aligners.empty()) json["alignment"] = json_list(report.aligners, part);
+  if (!report.relations.empty()) json["relations"] = json_items(report.relations, part);
+  if (!report.aligners.empty()) json["alignment"] = json_items(report.aligners, part);
   if (report.alignment_baseline) json["alignment_baseline"] = json_of(*report.alignment_baseline);
   return json;
 }

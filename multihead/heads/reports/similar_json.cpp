@@ -36,7 +36,7 @@ HeadsJson pair_json(const ComparedHeads& compared, size_t head, size_t other) {
 }
 
 HeadsJson names_json(const ComparedHeads& compared, const std::vector<int>& heads) {
-  return json_list(heads, [&](int h) { return compared.heads[static_cast<size_t>(h)].name(); });
+  return json_items(heads, [&](int h) { return compared.heads[static_cast<size_t>(h)].name(); });
 }
 
 HeadsJson kind_json(const SimilarKind& kind) {
@@ -47,13 +47,13 @@ HeadsJson kind_json(const SimilarKind& kind) {
     const ComparedHead& head = compared.heads[h];
     HeadsJson& of = json["heads"].emplace_back(
         HeadsJson{{"head", head.name()}, {"key_head", head.key_head}, {"entropy", head.entropy}});
-    of["nearest"] = json_list(kind.nearest[h],
-                              [&](int other) { return pair_json(compared, h, static_cast<size_t>(other)); });
+    of["nearest"] = json_items(kind.nearest[h],
+                               [&](int other) { return pair_json(compared, h, static_cast<size_t>(other)); });
   }
   json["within_layers"] = pairs_json(compared.within_layers);
   json["between_layers"] = pairs_json(compared.between_layers);
   json["shared_keys"] = shared_keys_json(compared.shared_keys);
-  json["layers"] = json_list(compared.layers, [](const ComparedLayer& layer) -> HeadsJson {
+  json["layers"] = json_items(compared.layers, [](const ComparedLayer& layer) -> HeadsJson {
     return {{"attention", layer.attention},
             {"within", pairs_json(layer.within)},
             {"to_others", pairs_json(layer.to_others)},
@@ -69,7 +69,7 @@ HeadsJson kind_json(const SimilarKind& kind) {
                               {"size", merge.size}});
   }
   json["order"] = names_json(compared, kind.tree.order());
-  json["clusters"] = json_list(
+  json["clusters"] = json_items(
       kind.clusters, [&](int cluster) { return names_json(compared, kind.tree.points_of(cluster)); });
   json["divergence"] = json_rows(compared.divergence, compared.heads.size());
   json["null_divergence"] = json_rows(compared.null_divergence, compared.heads.size());
@@ -83,7 +83,7 @@ std::string similar_json(const SimilarReport& similar, const std::string& model)
   add_read(json, similar.read);
   json["seed"] = similar.seed;
   json["cluster_ratio"] = similar.cluster_ratio;
-  json["kinds"] = json_list(similar.kinds, kind_json);
+  json["kinds"] = json_items(similar.kinds, kind_json);
   return written(json);
 }
 

@@ -30,7 +30,7 @@ HeadsJson json_of_sentences(const std::vector<EvidenceSentence>& sentences, Atte
 }
 
 HeadsJson json_of_shares(const std::vector<TokenShare>& shares, const char* weight) {
-  return json_list(shares, [&](const TokenShare& share) -> HeadsJson {
+  return json_items(shares, [&](const TokenShare& share) -> HeadsJson {
     return {{"token", share.token}, {"id", share.id},
             {"count", share.count}, {"occurrences", share.occurrences},
             {"share", share.share}, {"expected", share.expected},
@@ -52,13 +52,13 @@ std::string where_json(const WhereReport& report, const std::string& model) {
     of["queries"] = head.queries;
     of["sure"] = head.sure;
     of["strengths"] = head.strengths;
-    of["quartiles"] = json_list(std::array{0.25, 0.5, 0.75},
-                                [&](double share) { return json_or_null(head.quantile(share)); });
+    of["quartiles"] = json_items(std::array{0.25, 0.5, 0.75},
+                                 [&](double share) { return json_or_null(head.quantile(share)); });
     of["strongest"] = json_of_sentences(head.strongest, kind);
     of["usual"] = json_of_sentences(head.usual, kind);
     of["key_tokens"] = json_of_shares(head.key_tokens, "weight");
     of["query_tokens"] = json_of_shares(head.query_tokens, "rate");
-    of["alike"] = json_list(head.alike, [](const HeadLike& like) -> HeadsJson {
+    of["alike"] = json_items(head.alike, [](const HeadLike& like) -> HeadsJson {
       return {{"head", like.head.name()}, {"agreement", like.agreement}, {"by_chance", like.by_chance}};
     });
   }
