@@ -45,7 +45,7 @@ HeadsOfAttentions without_pruned_heads(const Model& model, const PrunedHeads& pr
     if (layer >= std::ssize(attentions))
       throw FormatError(fmt::format("{}: pruned_heads names layer {}; the model has layers 0 ... {}", name,
                                     layer, attentions.size() - 1));
-    const auto& [attention, count] = attentions[static_cast<size_t>(layer)];
+    const auto& [attention, count, place] = attentions[static_cast<size_t>(layer)];
     if (heads.back() >= count)
       throw FormatError(fmt::format("{}: pruned_heads names head {} of layer {}; it has heads 0 ... {}", name,
                                     heads.back(), layer, count - 1));
@@ -63,7 +63,7 @@ std::optional<PrunedHeads> pruned_heads_after(const PrunedHeads& pruned, const M
   const std::vector<Model::Attention> attentions = as_read.attentions();
   PrunedHeads after;
   for (size_t layer = 0; layer < attentions.size(); ++layer) {
-    const auto& [attention, count] = attentions[layer];
+    const auto& [attention, count, place] = attentions[layer];
     const auto found = pruned.find(static_cast<int>(layer));
     const std::set<int> gone_before =
         found == pruned.end() ? std::set<int>() : std::set<int>(found->second.begin(), found->second.end());
