@@ -35,6 +35,7 @@ TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"generate.md"}, "Next token");
   expect_current("docs/verbs", {"generate.md", "embed.md", "fill.md"}, "Text");
   expect_current("docs/verbs", {"score.md"}, "Windows of a text");
+  expect_current("docs/verbs", {"tokenize.md"}, "Learn a tokenizer");
   expect_current("docs/verbs", {"bleu.md"}, "How BLEU is computed");
   expect_current("docs/verbs", {"bleu.md"}, "Significance by bootstrap resampling");
   expect_current("docs/verbs", {"translate.md"}, "Search");
