@@ -9,6 +9,7 @@
 #include "cli/error_line.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/setting_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/evaluate/bleu.h"
@@ -22,7 +23,7 @@ struct BleuFlags {
   std::vector<std::string> references;
   TextFlags text;
   BleuConfig bleu;
-  double smoothing_value = 0;
+  SettingFlags how, samples;
   std::vector<std::string> others;
   BootstrapConfig bootstrap;
   bool confidence = false;
@@ -189,48 +190,23 @@ void add_bleu(CLI::App& app) {
   verb->add_option("references", flags->references, "Reference translations, one per line; one file or more")
       ->required();
   add_text_flags(*verb, flags->text);
-  add_choice(*verb, "--tokenize", flags->bleu.tokenizer,
-             {{"13a", BleuTokenizer::k13a},
-              {"intl", BleuTokenizer::kIntl},
-              {"moses", BleuTokenizer::kMoses},
-              {"none", BleuTokenizer::kNone}},
-             "How sentences are split into words");
-  add_choice(*verb, "--language", flags->bleu.language,
-             {{"en", MosesLanguage::kEnglish}, {"de", MosesLanguage::kGerman}},
-             "Language whose rules --tokenize moses follows");
-  verb->add_flag("--lowercase", flags->bleu.lowercase, "Ignore upper and lower case");
-  add_choice(*verb, "--smooth", flags->bleu.smoothing,
-             {{"exp", BleuSmoothing::kExp},
-              {"floor", BleuSmoothing::kFloor},
-              {"add-k", BleuSmoothing::kAddK},
-              {"none", BleuSmoothing::kNone}},
-             "Smoothing of n-gram precisions that are 0");
-  CLI::Option* value = add_number(*verb, "--smooth-value", flags->smoothing_value, {.low = 1e-9, .high = 1e9},
-                                  "Constant of --smooth floor (usually 0.1) or add-k (usually 1)")
-                           ->default_str("");
-  verb->add_flag("--effective-order", flags->bleu.effective_order,
-                 "Ignore n-grams longer than the sentences, for scores of single sentences");
+  flags->how.add(*verb, flags->bleu);
   verb->add_option("--paired", flags->others,
                    "Translations of other systems, compared with those of -i by paired bootstrap");
   verb->add_flag("--confidence", flags->confidence, "Mean and 95 % interval by bootstrap resampling");
-  add_number(*verb, "--samples", flags->bootstrap.samples, {.low = 1, .high = 1'000'000},
-             "Number of bootstrap samples");
-  add_number(*verb, "--seed", flags->bootstrap.seed, {}, "Seed of the bootstrap samples");
+  flags->samples.add(*verb, flags->bootstrap);
   auto* score_only = verb->add_flag("--score-only", flags->score_only, "Print the scores and nothing else");
   verb->add_flag("--json", flags->json, "Print everything as JSON")->excludes(score_only);
   add_number(*verb, "--width", flags->width, {.low = 0, .high = 12},
              "Digits of the score after the decimal point");
   name_values(*verb, "FILE", {"references", "--paired"});
-  group_flags(*verb, "How BLEU is computed",
-              {"--tokenize", "--language", "--lowercase", "--smooth", "--smooth-value", "--effective-order"});
-  group_flags(*verb, "Significance by bootstrap resampling",
-              {"--paired", "--confidence", "--samples", "--seed"});
+  group_flags(*verb, "Significance by bootstrap resampling", {"--paired", "--confidence"});
   group_flags(*verb, "Output", {"--score-only", "--width", "--json"});
-  rare_flags(*verb, {"--language", "--smooth", "--smooth-value", "--effective-order", "--samples", "--seed",
-                     "--width"});
-  verb->callback([flags, value, verb] {
+  rare_flags(*verb, {"--width"});
+  verb->callback([flags, verb] {
+    flags->how.take(flags->bleu);
+    flags->samples.take(flags->bootstrap);
     check_flags(*verb, *flags);
-    if (value->count() > 0) flags->bleu.smoothing_value = flags->smoothing_value;
     run(*flags);
   });
 }

@@ -22,6 +22,7 @@
 #include "cli/head_changes.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/setting_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/sentence_model.h"
@@ -45,6 +46,7 @@ struct EmbedFlags {
   std::string pairs;                    // the file of second texts
   HeadChangeFlags changes;
   EmbedTextOptions options;
+  SettingFlags settings;
 };
 
 std::string as_bytes(std::span<const float> numbers) {
@@ -90,6 +92,7 @@ EmbedInput input_of(const EmbedFlags& flags) {
 
 EmbedTextOptions options_of(const EmbedFlags& flags, SiteValues& changed) {
   EmbedTextOptions options = flags.options;
+  flags.settings.take(options);
   if (!changed.empty()) options.sites = &changed;
   options.remark = [](const std::string& line) { remark(line); };
   return options;
@@ -290,8 +293,7 @@ void add_embed(CLI::App& app) {
                    "the first ones")
       ->excludes(similarity)
       ->excludes(nearest);
-  verb->add_flag("--strict", flags->options.strict,
-                 "Refuse a line that is longer than the model reads; it is cut otherwise");
+  flags->settings.add(*verb, flags->options);
   add_head_change_flags(*verb, flags->changes);
   verb->add_flag(
           "--compare", flags->changes.compare,
@@ -299,10 +301,8 @@ void add_embed(CLI::App& app) {
       ->excludes(similarity)
       ->excludes(nearest)
       ->excludes(format);
-  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
-             "Most tokens in a batch");
   name_values(*verb, "FILE", {"--vectors", "--input-pair"});
-  rare_flags(*verb, {"--input-pair", "--max-batch-tokens"});
+  rare_flags(*verb, {"--input-pair"});
   verb->footer(
       "Example:\n"
       "  multihead embed minilm -i test.en -o test.npy --format npy\n"

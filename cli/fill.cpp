@@ -14,14 +14,13 @@
 #include "cli/head_changes.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
-#include "cli/options.h"
+#include "cli/setting_flags.h"
 #include "cli/side_by_side.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/sites/site_values.h"
-#include "multihead/models/vocabulary_head.h"
 #include "multihead/tasks/fill_words.h"
 
 namespace mh::cli {
@@ -34,6 +33,7 @@ struct FillFlags {
   HeadChangeFlags changes;
   std::string pairs;  // the file of second texts
   FillOptions options;
+  SettingFlags settings;
   bool json = false;
 };
 
@@ -117,6 +117,7 @@ FillTexts texts_of(const FillFlags& flags) {
 }
 
 void run(FillFlags& flags) {
+  flags.settings.take(flags.options);
   SiteValues changed = changed_heads(flags.changes);
   if (!changed.empty()) flags.options.sites = &changed;
   const ModelFolder folder = load_model(flags.model);
@@ -161,10 +162,7 @@ void add_fill(CLI::App& app) {
   verb->get_option("--input")
       ->description("Read the texts from this file (gzip or not), one a line, instead of standard input")
       ->excludes(text);
-  add_number(*verb, "--words", flags->options.words, {.low = 1, .high = kMaxCandidates},
-             "How many words to show for each mask");
-  verb->add_flag("--strict", flags->options.strict,
-                 "Refuse a text that is longer than the model reads; it is cut otherwise");
+  flags->settings.add(*verb, flags->options);
   add_head_change_flags(*verb, flags->changes);
   auto* json = verb->add_flag("--json", flags->json,
                               "Write a JSON object a line: the text, and the words of each mask");
@@ -172,11 +170,9 @@ void add_fill(CLI::App& app) {
           "--compare", flags->changes.compare,
           "With changed heads: fill in with all heads too, and show the words of each mask side by side")
       ->excludes(json);
-  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
-             "Most tokens in a batch");
   name_values(*verb, "TEXT", {"--text", "--text-pair"});
   name_values(*verb, "FILE", {"--input-pair"});
-  rare_flags(*verb, {"--input-pair", "--max-batch-tokens"});
+  rare_flags(*verb, {"--input-pair"});
   verb->footer(
       "Example:\n"
       "  multihead fill bert --text 'Paris is the [MASK] of France.'\n"

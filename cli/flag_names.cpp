@@ -10,7 +10,13 @@ namespace {
 struct OtherName {
   std::string_view verb, field, flag;
 };
-constexpr OtherName kOtherNames[] = {{"demo", "folder", "out"}};
+constexpr OtherName kOtherNames[] = {{"demo", "folder", "out"},
+                                     {"generate", "beam_size", "beam"},
+                                     {"bleu", "tokenizer", "tokenize"},
+                                     {"bleu", "smoothing", "smooth"},
+                                     {"bleu", "smoothing_value", "smooth-value"}};
+
+}  // namespace
 
 std::string flag_of(const CLI::App& verb, std::string_view field) {
   for (const OtherName& other : kOtherNames) {
@@ -18,8 +24,6 @@ std::string flag_of(const CLI::App& verb, std::string_view field) {
   }
   return "--" + flag_name(field);
 }
-
-}  // namespace
 
 std::string flag_name(std::string_view field) {
   std::string name(field);

@@ -16,8 +16,7 @@
 #include "cli/help_format.h"
 #include "cli/live_text.h"
 #include "cli/load_model.h"
-#include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/setting_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
@@ -35,12 +34,13 @@ constexpr EnumNames<GenerationEnd> kEnds = {{"end_token", GenerationEnd::kEndTok
                                             {"max_positions", GenerationEnd::kMaxPositions}};
 
 struct GenerateFlags {
-  std::string model, system, chat_file;
+  std::string model, chat_file;
   TextFlags text;
   std::vector<std::string> prompts;
   HeadChangeFlags changes;
   GenerateTextOptions options;
-  bool greedy = false, beam = false, json = false;
+  SettingFlags settings;
+  bool greedy = false, json = false;
 
   CLI::App* verb = nullptr;
 };
@@ -147,10 +147,10 @@ void run(GenerateFlags& flags) {
   tell_chat_from_model(flags);
   check_chat(flags);
   GenerateTextOptions& options = flags.options;
+  flags.settings.take(options);
   if (flags.greedy) options.generate.next_token = NextToken::kGreedy;
-  if (flags.beam) options.generate.next_token = NextToken::kBeam;
-  if (!flags.system.empty()) options.system = flags.system;
-  check_utf8(flags.system, "--system");
+  if (flags.verb->get_option("--beam")->count() > 0) options.generate.next_token = NextToken::kBeam;
+  check_utf8(options.system.value_or(""), "--system");
   for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   check_generate(options.generate);
   SiteValues changed = changed_heads(flags.changes);
@@ -186,8 +186,6 @@ void run(GenerateFlags& flags) {
 
 void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
-  GenerateOptions& options = flags->options.generate;
-  LogitsFilterOptions& filters = options.filters;
   CLI::App* verb = flags->verb =
       app.add_subcommand("generate", "Continue texts with a causal model, or let it answer");
   add_model(*verb, flags->model)->default_str("needed");  // which tell_chat_from_model() checks
@@ -195,48 +193,28 @@ void add_generate(CLI::App& app) {
       verb->add_option("--prompt", flags->prompts,
                        "The text to continue; may be given again. Without it standard input is the prompt")
           ->take_all()
-          ->allow_extra_args(false);
+          ->allow_extra_args(false)
+          ->type_name("TEXT");
   add_text_flags(*verb, flags->text);
   verb->get_option("--input")
       ->description("Read the prompts from this file (gzip or not), one a line")
       ->excludes(prompt);
-  add_number(*verb, "--max-new-tokens", options.max_new_tokens, {.low = 1}, "Tokens in the longest text");
   auto* chat = verb->add_option("--chat", flags->chat_file,
                                 "The prompt is a message, which a model with a ChatML template answers; on a "
                                 "terminal without a prompt each line is one. Of a FILE of messages, a JSON "
                                 "object a line with role and content, the last is answered")
                    ->expected(0, 1)
                    ->type_name("FILE");
-  verb->add_option("--system", flags->system, "With --chat: the system message, in place of the template's")
-      ->needs(chat);
-  verb->add_option("--stop", flags->options.stop, "End a text before this string; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
-  verb->add_flag("--strict", flags->options.strict,
-                 "Refuse a prompt that leaves no room for new tokens; its beginning is cut off otherwise");
-  auto* greedy = verb->add_flag("--greedy", flags->greedy, "Take the most probable token each time");
-  auto* beam = add_number(*verb, "--beam", options.beam_size, {.low = 1, .high = kLargestBeam},
-                          "Search for the most probable text with this many hypotheses")
-                   ->default_str("")
-                   ->each([flags](const std::string&) { flags->beam = true; })
-                   ->excludes(greedy);
-  add_number(*verb, "--length-penalty", options.length_penalty.alpha, {.low = -100, .high = 100},
-             "Exponent of --beam's length penalty; 0: none")
-      ->needs(beam);
-  const auto sampling = [&](CLI::Option* option) { option->excludes(greedy)->excludes(beam); };
-  sampling(add_number(*verb, "--temperature", filters.temperature, {.low = 1e-6, .high = 1e6},
-                      "Divide the logits by this; below 1: probable tokens get more probable"));
-  sampling(add_number(*verb, "--top-k", filters.top_k, {.low = 0},
-                      "Draw from the K most probable tokens; 0: from all"));
-  sampling(add_number(*verb, "--top-p", filters.top_p, {.low = 0, .high = 1},
-                      "Draw from the most probable tokens that have this probability together"));
-  sampling(add_number(*verb, "--min-p", filters.min_p, {.low = 0, .high = 1},
-                      "Draw from the tokens with this share of the best token's probability"));
-  sampling(add_number(*verb, "--seed", options.seed, {},
-                      "Seed of the draws; with the prompt's number it decides the text"));
-  add_number(*verb, "--repetition-penalty", filters.repetition_penalty, {.low = 1e-6, .high = 1e6},
-             "Above 1: what occurred before gets less probable")
-      ->excludes(beam);
+  auto* greedy = verb->add_flag("--greedy", flags->greedy, "Take the most probable token each time")
+                     ->group(kNextTokenGroup);
+  flags->settings.add(*verb, flags->options, {"search", "chat"});
+  verb->get_option("--system")->needs(chat);
+  auto* beam = verb->get_option("--beam")->default_str("")->excludes(greedy);
+  for (const char* of_beam : {"--length-penalty", "--length-penalty-form"})
+    verb->get_option(of_beam)->needs(beam);
+  for (const char* of_draws : {"--temperature", "--top-k", "--top-p", "--min-p", "--seed"})
+    verb->get_option(of_draws)->excludes(greedy)->excludes(beam);
+  verb->get_option("--repetition-penalty")->excludes(beam);
   add_head_change_flags(*verb, flags->changes, "decoder.3.self_attention.1");
   auto* json =
       verb->add_flag("--json", flags->json,
@@ -245,13 +223,7 @@ void add_generate(CLI::App& app) {
           "--compare", flags->changes.compare,
           "With changed heads: continue with all heads too, and show the texts that differ side by side")
       ->excludes(json);
-  add_number(*verb, "--max-batch-tokens", options.max_batch_tokens, {.low = 1},
-             "Most tokens of the prompts and texts that are generated at once");
-  name_values(*verb, "TEXT", {"--prompt", "--stop", "--system"});
-  group_flags(*verb, "Next token",
-              {"--greedy", "--beam", "--length-penalty", "--temperature", "--top-k", "--top-p", "--min-p",
-               "--repetition-penalty", "--seed"});
-  rare_flags(*verb, {"--length-penalty", "--system", "--max-batch-tokens"});
+  rare_flags(*verb, {"--length-penalty"});
   verb->footer(
       "Example:\n"
       "  multihead generate gpt2 --prompt 'The sky is' --max-new-tokens 20 --greedy\n"

@@ -13,8 +13,8 @@
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
-#include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/setting_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/evaluate/perplexity.h"
@@ -31,6 +31,7 @@ struct ScoreFlags {
   TextFlags text;
   ScoreOptions options;
   WindowOptions windows;
+  SettingFlags settings;  // of the windows; --max-batch-tokens is that of translations, too
   bool per_token = false, per_line = false, document = false, token_ids = false, strict = false;
   HeadChangeFlags changes;
 };
@@ -86,7 +87,6 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
   Progress progress("scored", "tokens", all_tokens);
   flags.windows.progress = [&](int64_t done) { progress.show(done); };
   flags.windows.sites = flags.options.sites;
-  flags.windows.max_batch_tokens = flags.options.max_batch_tokens;
   const auto scores = score_windows(folder.language_model(), ids, flags.windows);
   progress.clear();
   std::string output;
@@ -111,6 +111,8 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
 }
 
 void run(ScoreFlags& flags) {
+  flags.settings.take(flags.windows);
+  flags.options.max_batch_tokens = flags.windows.max_batch_tokens;
   SiteValues changed = changed_heads(flags.changes);
   if (!changed.empty()) flags.options.sites = &changed;
   const ModelFolder folder = load_model(flags.model);
@@ -138,25 +140,21 @@ void add_score(CLI::App& app) {
       ->excludes(source);
   const auto of_texts = [&](CLI::Option* option) { return option->excludes(source); };
   of_texts(verb->add_flag("--document", flags->document, "All lines are one text; else each is one"));
-  of_texts(add_size(*verb, "--context", flags->windows.context, 1 << 24,
-                    "Tokens of a window; all that the model can read when not given"));
-  of_texts(add_size(*verb, "--stride", flags->windows.stride, 1 << 24,
-                    "Tokens from a window to the next; half of the context when not given"));
+  flags->settings.add(*verb, flags->windows);
+  for (const char* of_windows : {"--context", "--stride"}) of_texts(verb->get_option(of_windows));
   auto* per_line = of_texts(verb->add_flag("--per-line", flags->per_line,
                                            "Print the log-probability, tokens and perplexity of each text"));
   verb->add_flag("--per-token", flags->per_token,
                  "Print each token's log-probability after the sum; a translation's end token comes last")
       ->excludes(per_line);
-  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
-             "Most tokens in a batch");
   add_head_change_flags(*verb, flags->changes);
   verb->add_flag("--strict", flags->strict,
                  "For a translator: refuse a line that is longer than it reads; it is cut otherwise");
   verb->add_flag("--token-ids", flags->token_ids,
                  "The files hold token ids instead of text; for a translator");
   name_values(*verb, "FILE", {"--source", "--target"});
-  group_flags(*verb, "Windows of a text", {"--document", "--context", "--stride", "--per-line"});
-  rare_flags(*verb, {"--max-batch-tokens", "--token-ids"});
+  group_flags(*verb, "Windows of a text", {"--document", "--per-line"});
+  rare_flags(*verb, {"--token-ids"});
   verb->footer(
       "Example:\n"
       "  multihead score model --source test.en --target test.de --per-token\n"

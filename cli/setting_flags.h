@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -22,10 +23,10 @@ namespace mh::cli {
 
 class SettingFlags {
  public:
-  /// A flag for each of the settings, whose values are the defaults.
+  /// A flag for each of the settings but `others`, for which the verb has flags of its own. The values are the defaults.
   template <class Settings>
-  void add(CLI::App& verb, Settings settings) {
-    Add each{*this, verb};
+  void add(CLI::App& verb, Settings settings, std::set<std::string, std::less<>> others = {}) {
+    Add each{*this, verb, std::move(others)};
     settings.visit(each);
   }
   /// Puts what was given on the command line into the same settings.
@@ -42,22 +43,16 @@ class SettingFlags {
 
  private:
   using Options = std::map<std::string, CLI::Option*, std::less<>>;  // by the setting's name
-  template <class T>
-  struct Inner {
-    using Type = T;
-  };
-  template <class T>
-  struct Inner<std::optional<T>> {
-    using Type = T;
-  };
 
   class Add : public SettingVisitor<Add> {
    public:
-    Add(SettingFlags& flags, CLI::App& verb) : flags_(flags), verb_(verb) {}
+    Add(SettingFlags& flags, CLI::App& verb, std::set<std::string, std::less<>> others)
+        : flags_(flags), verb_(verb), others_(std::move(others)) {}
 
     template <class T, class R>
     void setting(std::string_view name, const T& value, const R& rule, const About& about) {
-      const std::string flag = "--" + flag_name(name);
+      if (others_.contains(name)) return;
+      const std::string flag = flag_of(verb_, name);
       if constexpr (detail::IsVector<T>::value) {
         const auto place = std::make_shared<std::vector<std::string>>();
         CLI::Option* option = verb_.add_option(flag, *place, about.help + "; may be given again")
@@ -73,7 +68,7 @@ class SettingFlags {
     template <class T, class R>
     void add_one(std::string_view name, const std::string& flag, const T& value, const R& rule,
                  const About& about) {
-      using Value = typename Inner<T>::Type;
+      using Value = detail::WithoutOptional<T>;
       constexpr bool kOptional = detail::IsOptional<T>::value;
       std::optional<Value> now;
       if constexpr (!kOptional) now = value;
@@ -106,6 +101,7 @@ class SettingFlags {
 
     SettingFlags& flags_;
     CLI::App& verb_;
+    std::set<std::string, std::less<>> others_;
   };
 
   class Take : public SettingVisitor<Take> {
@@ -114,9 +110,10 @@ class SettingFlags {
 
     template <class T, class R>
     void setting(std::string_view name, T& value, const R& rule, const About&) {
-      using Value = typename Inner<T>::Type;
-      const CLI::Option* option = options_.find(name)->second;
-      if (option->count() == 0) return;
+      using Value = detail::WithoutOptional<T>;
+      const auto found = options_.find(name);
+      if (found == options_.end() || found->second->count() == 0) return;
+      const CLI::Option* option = found->second;
       if constexpr (detail::IsVector<T>::value) {
         value.clear();
         for (const std::string& text : option->as<std::vector<std::string>>()) value.emplace_back(text);

@@ -10,7 +10,7 @@
 #include "cli/common.h"
 #include "cli/error_line.h"
 #include "cli/help_format.h"
-#include "cli/options.h"
+#include "cli/setting_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -36,10 +36,9 @@ struct TokenizeFlags {
   bool detokenize = false;
   std::vector<std::string> train;
   std::string output_tokenizer = "tokenizer.json";
-  int32_t vocabulary_size = 8000;
+  BpeOptions learned;  // of --word-level, too
+  SettingFlags settings;
   bool word_level = false;
-  bool lowercase = false;
-  Normalization normalization = Normalization::kNfkc;
 };
 
 Tokenizer open_tokenizer(const TokenizeFlags& flags) {
@@ -57,16 +56,15 @@ void learn(const TokenizeFlags& flags) {
     if (more.empty()) throw FormatError(path + " is empty; give text to learn from, a sentence a line");
     lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
-  const std::string name = fmt::format("{}", fmt::join(flags.train, ", "));
+  BpeOptions options = flags.learned;
+  flags.settings.take(options);
+  options.name = fmt::format("{}", fmt::join(flags.train, ", "));
   const Tokenizer tokenizer = flags.word_level
-                                  ? train_word_level(lines, {.vocabulary_size = flags.vocabulary_size,
-                                                             .lowercase = flags.lowercase,
-                                                             .normalization = flags.normalization,
-                                                             .name = name})
-                                  : train_bpe(lines, {.vocabulary_size = flags.vocabulary_size,
-                                                      .lowercase = flags.lowercase,
-                                                      .normalization = flags.normalization,
-                                                      .name = name});
+                                  ? train_word_level(lines, {.vocabulary_size = options.vocabulary_size,
+                                                             .lowercase = options.lowercase,
+                                                             .normalization = options.normalization,
+                                                             .name = options.name})
+                                  : train_bpe(lines, options);
   write_file_atomically(flags.output_tokenizer, tokenizer.to_json());
   if (!quiet()) {
     to_stderr(fmt::format("{}: {} learned from {}\n", printable_line(flags.output_tokenizer),
@@ -179,28 +177,18 @@ void add_tokenize(CLI::App& app) {
   auto* train =
       verb->add_option("--train", flags->train, "Learn one tokenizer from all these files (gzip or not)");
   for (CLI::Option* option : uses) option->excludes(train);
-  for (CLI::Option* option :
-       {verb->add_option("--output-tokenizer", flags->output_tokenizer, "File that --train writes")
-            ->capture_default_str(),
-        add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 4, .high = 1'000'000},
-                   "Largest vocabulary to learn, in tokens"),
-        verb->add_flag("--word-level", flags->word_level,
-                       "Learn whole words, not pieces of byte-pair encoding"),
-        verb->add_flag("--lowercase", flags->lowercase,
-                       "Lower-case all text, here and whenever the tokenizer is used"),
-        add_choice(
-            *verb, "--normalization", flags->normalization,
-            {{"nfkc", Normalization::kNfkc}, {"nfc", Normalization::kNfc}, {"none", Normalization::kNone}},
-            "Unicode normal form of the text")}) {
-    option->needs(train);
-  }
+  verb->add_option("--output-tokenizer", flags->output_tokenizer, "File that --train writes")
+      ->capture_default_str()
+      ->needs(train);
+  verb->add_flag("--word-level", flags->word_level, "Learn whole words, not pieces of byte-pair encoding")
+      ->needs(train);
+  flags->settings.add(*verb, flags->learned, {"alphabet_limit", "least_pair_count"});
+  for (const std::string& flag : flags->settings.names()) verb->get_option(flag)->needs(train);
   name_values(*verb, "FILE", {"--tokenizer", "--train", "--output-tokenizer"});
   group_flags(*verb, "Use a tokenizer",
               {"--tokenizer", "--input", "--output", "--ids", "--offsets", "--readable", "--special-tokens",
                "--detokenize"});
-  group_flags(*verb, "Learn a tokenizer",
-              {"--train", "--output-tokenizer", "--vocabulary-size", "--word-level", "--lowercase",
-               "--normalization"});
+  group_flags(*verb, "Learn a tokenizer", {"--train", "--output-tokenizer", "--word-level"});
   verb->footer(
       "Example:\n"
       "  multihead tokenize --train train.en train.de --vocabulary-size 8000 --output-tokenizer "

@@ -15,8 +15,8 @@
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
-#include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/setting_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
@@ -32,8 +32,12 @@ struct TranslateFlags {
   TextFlags text;
   TranslateOptions options;
   AlignOptions align;
-  bool greedy = false, n_best = false, alignment = false, token_ids = false, strict = false;
+  SettingFlags search, alignment_of;
+  const CLI::Option* n_best = nullptr;
+  bool greedy = false, alignment = false, token_ids = false, strict = false;
   HeadChangeFlags changes;
+
+  bool best_only() const { return n_best->count() == 0; }
 };
 
 std::string alignment_text(const Hypothesis& hypothesis) {
@@ -51,13 +55,13 @@ std::string output_of(const std::vector<Hypothesis>& hypotheses, size_t number, 
   std::string lines;
   for (const Hypothesis& hypothesis : hypotheses.empty() ? kEmpty : hypotheses) {
     const std::string translation = hypothesis.tokens.empty() ? "" : text.text(hypothesis.tokens);
-    if (flags.n_best) {
+    if (!flags.best_only()) {
       lines += fmt::format("{} ||| {} ||| {:.6f} {:.6f}", number, translation, hypothesis.score,
                            hypothesis.log_probability);
     } else {
       lines += translation;
     }
-    if (flags.alignment && (flags.n_best || !hypotheses.empty()))
+    if (flags.alignment && (!flags.best_only() || !hypotheses.empty()))
       lines += " ||| " + alignment_text(hypothesis);
     lines += '\n';
   }
@@ -178,6 +182,8 @@ class Run {
 };
 
 void run(TranslateFlags& flags) {
+  flags.search.take(flags.options);
+  flags.alignment_of.take(flags.align);
   if (flags.greedy) flags.options.search.beam_size = 1;
   check_search(flags.options.search);
   SiteValues changed = changed_heads(flags.changes);
@@ -194,41 +200,29 @@ void run(TranslateFlags& flags) {
 
 void add_translate(CLI::App& app) {
   auto flags = std::make_shared<TranslateFlags>();
-  SearchOptions& search = flags->options.search;
   CLI::App* verb = app.add_subcommand("translate", "Translate text with a trained model, line by line");
   add_model(*verb, flags->model, "The folder of a translator, or demo, which comes with multihead")
       ->required();
   add_text_flags(*verb, flags->text);
-  auto* beam = add_number(*verb, "--beam-size", search.beam_size, {.low = 1, .high = kLargestBeam},
-                          "Hypotheses kept at each step of the beam search; 1: greedy search");
-  verb->add_flag("--greedy", flags->greedy, "The same as --beam-size 1")->excludes(beam);
+  flags->search.add(*verb, flags->options);
+  verb->add_flag("--greedy", flags->greedy, "The same as --beam-size 1")
+      ->excludes("--beam-size")
+      ->group("Search");
   auto* n_best =
-      add_number(*verb, "--n-best", search.n_best, {.low = 1, .high = kLargestBeam},
-                 "Write the N best translations of each line: id ||| text ||| score log-probability")
+      verb->get_option("--n-best")
           ->default_str("")
-          ->each([flags](const std::string&) { flags->n_best = true; });
-  add_number(*verb, "--length-penalty", search.length_penalty.alpha, {.low = -100, .high = 100},
-             "Exponent of the length penalty; 0: none");
-  add_choice(*verb, "--length-penalty-form", search.length_penalty.form,
-             {{"divide", LengthPenalty::Form::kDivide}, {"gnmt", LengthPenalty::Form::kGnmt}},
-             "divide: score / length^a; gnmt: score / ((5 + length) / 6)^a");
-  add_number(*verb, "--min-length", search.min_length, {.low = 0}, "Tokens in the shortest translation");
-  add_number(*verb, "--max-length", search.max_length, {.low = 1}, "Tokens in the longest translation");
-  add_number(*verb, "--max-length-factor", search.max_length_factor, {.low = 0},
-             "Longest translation as a multiple of the source's tokens; 0: no such limit");
-  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
-             "Most source tokens in a batch");
+          ->description("Write the N best translations of each line: id ||| text ||| score log-probability");
+  flags->n_best = n_best;
   verb->add_option("--prefix", flags->prefix,
-                   "File of the words that each translation must begin with, line by line");
+                   "File of the words that each translation must begin with, line by line")
+      ->type_name("FILE")
+      ->group("Search");
   auto* alignment =
       verb->add_flag("--alignment", flags->alignment,
                      "Append the word alignment: ||| 0-0 2-1 ..., source and target token by position");
-  add_number(*verb, "--alignment-layer", flags->align.layer, {.low = -1},
-             "Decoder layer whose cross-attention --alignment reads; -1: the last")
-      ->needs(alignment);
-  add_number(*verb, "--alignment-head", flags->align.head, {.low = -1},
-             "Head that --alignment reads; -1: the mean of all heads")
-      ->needs(alignment);
+  flags->alignment_of.add(*verb, flags->align);
+  for (const char* of_alignment : {"--alignment-layer", "--alignment-head"})
+    verb->get_option(of_alignment)->needs(alignment);
   add_head_change_flags(*verb, flags->changes);
   verb->add_flag(
           "--compare", flags->changes.compare,
@@ -238,15 +232,8 @@ void add_translate(CLI::App& app) {
   verb->add_flag("--strict", flags->strict,
                  "Refuse a line that is longer than the model reads; it is cut otherwise");
   verb->add_flag("--token-ids", flags->token_ids, "Read and write token ids instead of text");
-  name_values(*verb, "FILE", {"--prefix"});
-  group_flags(*verb, "Search",
-              {"--beam-size", "--greedy", "--n-best", "--length-penalty", "--length-penalty-form",
-               "--min-length", "--max-length", "--max-length-factor", "--prefix"});
-  group_flags(
-      *verb, "Heads",
-      {"--alignment", "--alignment-layer", "--alignment-head", "--mute", "--gate", "--replace", "--compare"});
-  rare_flags(*verb, {"--length-penalty-form", "--min-length", "--max-length-factor", "--max-batch-tokens",
-                     "--prefix", "--alignment-layer", "--alignment-head", "--token-ids"});
+  group_flags(*verb, "Heads", {"--alignment", "--mute", "--gate", "--replace", "--compare"});
+  rare_flags(*verb, {"--prefix", "--token-ids"});
   verb->footer(
       "Example:\n"
       "  echo 'the small dog sees a cat .' | multihead translate model\n"

@@ -204,8 +204,7 @@ Bleu::Bleu(BleuConfig config, std::span<const std::vector<std::string>> referenc
         fmt::format("BLEU: reference 1 has {} lines, reference {} has {}; they must be the same sentences",
                     references[0].size(), r + 1, references[r].size()));
   }
-  if (config.smoothing_value)
-    check_option("smoothing_value", *config.smoothing_value, {.low = 1e-9, .high = 1e9});
+  check_settings(config);
   state_->config = config;
   state_->references_each = references.size();
   state_->references.resize(references[0].size());

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "multihead/evaluate/moses_tokenizer.h"
+#include "multihead/io/config.h"
 
 namespace mh {
 
@@ -37,6 +38,34 @@ struct BleuConfig {
   std::optional<double> smoothing_value = {};  // of kFloor (default 0.1) and kAddK (default 1)
   /// Leave out n-gram orders that the hypotheses are too short for; for single sentences.
   bool effective_order = false;
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "How BLEU is computed";
+    v("tokenizer", tokenizer,
+      {{"13a", BleuTokenizer::k13a},
+       {"intl", BleuTokenizer::kIntl},
+       {"moses", BleuTokenizer::kMoses},
+       {"none", BleuTokenizer::kNone}},
+      {.group = kGroup, .help = "How sentences are split into words"});
+    v("language", language, {{"en", MosesLanguage::kEnglish}, {"de", MosesLanguage::kGerman}},
+      {.group = kGroup, .help = "Language whose rules the tokenizer moses follows", .rare = true});
+    v("lowercase", lowercase, {}, {.group = kGroup, .help = "Ignore upper and lower case"});
+    v("smoothing", smoothing,
+      {{"exp", BleuSmoothing::kExp},
+       {"floor", BleuSmoothing::kFloor},
+       {"add-k", BleuSmoothing::kAddK},
+       {"none", BleuSmoothing::kNone}},
+      {.group = kGroup, .help = "Smoothing of n-gram precisions that are 0", .rare = true});
+    v("smoothing_value", smoothing_value, {.low = 1e-9, .high = 1e9},
+      {.group = kGroup,
+       .help = "Constant of the smoothing floor (usually 0.1) or add-k (usually 1)",
+       .rare = true});
+    v("effective_order", effective_order, {},
+      {.group = kGroup,
+       .help = "Ignore n-grams longer than the sentences, for scores of single sentences",
+       .rare = true});
+  }
 };
 
 /// The counts of a sentence. BLEU of a corpus is computed from their sums.

@@ -41,7 +41,7 @@ double p_value_of(const std::vector<double>& baseline, const std::vector<double>
 std::vector<BootstrapResult> paired_bootstrap(std::span<const std::vector<BleuCounts>> counts,
                                               const BleuConfig& bleu, const BootstrapConfig& config) {
   if (counts.empty()) throw UsageError("bootstrap: no system is given; expected at least one");
-  check_option("samples", config.samples, {.low = 1, .high = 1'000'000});
+  check_settings(config);
   const size_t sentences = counts[0].size();
   for (const auto& system : counts) {
     if (system.size() == sentences && sentences > 0 && sentences <= std::numeric_limits<uint32_t>::max())

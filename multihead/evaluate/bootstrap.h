@@ -9,12 +9,21 @@
 #include <vector>
 
 #include "multihead/evaluate/bleu.h"
+#include "multihead/io/config.h"
 
 namespace mh {
 
 struct BootstrapConfig {
   int32_t samples = 1000;
   uint64_t seed = 12345;
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Significance by bootstrap resampling";
+    v("samples", samples, {.low = 1, .high = 1'000'000},
+      {.group = kGroup, .help = "Number of bootstrap samples", .rare = true});
+    v("seed", seed, {}, {.group = kGroup, .help = "Seed of the bootstrap samples", .rare = true});
+  }
 };
 
 struct BootstrapResult {

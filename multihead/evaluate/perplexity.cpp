@@ -9,6 +9,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/batch/check_ids.h"
 #include "multihead/batch/plan_batches.h"
+#include "multihead/io/check_option.h"
 #include "multihead/models/next_words.h"
 #include "multihead/nn/list_sites.h"
 
@@ -40,6 +41,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
                                               const WindowOptions& options) {
   const ModelFacts facts = model.facts();
   facts.require_causal();
+  check_settings(options);
   const int32_t context = options.context == 0 ? facts.max_positions : options.context;
   if (context < 2 || context > facts.max_positions) {
     throw UsageError(

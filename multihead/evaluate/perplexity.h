@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/io/config.h"
 #include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
 
@@ -27,6 +28,17 @@ struct WindowOptions {
   int64_t max_batch_tokens = 4096;  // most tokens of the windows of a batch; results do not depend on it
   Sites* sites = nullptr;
   std::function<void(int64_t tokens)> progress = nullptr;  // after each batch: how many are scored
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Windows of a text";
+    v("context", context, {.low = 0, .high = 1 << 24},
+      {.group = kGroup, .help = "Tokens of a window; 0: all that the model can read"});
+    v("stride", stride, {.low = 0, .high = 1 << 24},
+      {.group = kGroup, .help = "Tokens from a window to the next; 0: half of the context"});
+    v("max_batch_tokens", max_batch_tokens, {.low = 1},
+      {.group = kGroup, .help = "Most tokens in a batch", .rare = true});
+  }
 };
 
 /// Returns log p of t_1 ... t_(n-1) for each text; a text of one token or none has none. Throws UsageError on

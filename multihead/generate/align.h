@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "multihead/generate/search.h"
+#include "multihead/io/config.h"
 #include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
 
@@ -15,6 +16,19 @@ namespace mh {
 struct AlignOptions {
   int32_t layer = -1;  // layer of the decoder, from 0; -1: the last one
   int32_t head = -1;   // head of its cross-attention; -1: the mean of all heads
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Heads";
+    v("alignment_layer", layer, {.low = -1},
+      {.group = kGroup,
+       .help = "Decoder layer whose cross-attention the alignment is read off; -1: the last",
+       .rare = true});
+    v("alignment_head", head, {.low = -1},
+      {.group = kGroup,
+       .help = "Head that the alignment is read off; -1: the mean of all heads",
+       .rare = true});
+  }
 };
 
 /// Returns the alignment of each pair of sentences. Target token t is aligned to the source token with the

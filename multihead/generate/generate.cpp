@@ -13,6 +13,7 @@
 #include "multihead/generate/beam_search.h"
 #include "multihead/generate/logits_filter.h"
 #include "multihead/generate/prompt_cache.h"
+#include "multihead/io/check_option.h"
 #include "multihead/models/decoding.h"
 #include "multihead/nn/list_sites.h"
 
@@ -238,10 +239,7 @@ class Generation {
 }  // namespace
 
 void check_generate(const GenerateOptions& options) {
-  logits_filters(options.filters);  // checks them
-  if (options.max_new_tokens < 1) {
-    throw UsageError(fmt::format("`max_new_tokens`: expected at least 1, got {}", options.max_new_tokens));
-  }
+  check_settings(options);
   const LogitsFilterOptions& filters = options.filters;
   const bool shapes_draws =
       filters.temperature != 1 || filters.top_k != 0 || filters.top_p != 1 || filters.min_p != 0;

@@ -14,6 +14,7 @@
 
 #include "multihead/generate/logits_filter_options.h"
 #include "multihead/generate/search.h"
+#include "multihead/io/config.h"
 #include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
 
@@ -54,6 +55,26 @@ struct GenerateOptions {
   /// For a beam search: whether the text of prompt n ends with the last of these new tokens, though that is no
   /// end token. It is asked about every hypothesis.
   std::function<bool(size_t n, std::span<const int32_t> tokens)> stops = nullptr;
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = kNextTokenGroup;
+    v("max_new_tokens", max_new_tokens, {.low = 1}, {.group = "Text", .help = "Tokens in the longest text"});
+    v("search", next_token,
+      {{"sample", NextToken::kSample}, {"greedy", NextToken::kGreedy}, {"beam", NextToken::kBeam}},
+      {.group = kGroup,
+       .help = "Draw each token, take the most probable one, or those of the best text of a beam search"});
+    v("beam_size", beam_size, {.low = 1, .high = kLargestBeam},
+      {.group = kGroup, .help = "Search for the most probable text with this many hypotheses"});
+    length_penalty.visit(v, kGroup);
+    filters.visit(v);
+    v("seed", seed, {},
+      {.group = kGroup, .help = "Seed of the draws; with the prompt's number it decides the text"});
+    v("max_batch_tokens", max_batch_tokens, {.low = 1},
+      {.group = "Text",
+       .help = "Most tokens of the prompts and texts that are generated at once",
+       .rare = true});
+  }
 };
 
 /// Why there are no more tokens.

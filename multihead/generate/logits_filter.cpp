@@ -107,13 +107,7 @@ LogitsFilter min_p(double share) {
 }
 
 std::vector<LogitsFilter> logits_filters(const LogitsFilterOptions& options) {
-  // Beyond these a logit that is divided or multiplied would leave the range of float.
-  constexpr double kLeast = 1e-6, kMost = 1e6;
-  check_option("repetition_penalty", options.repetition_penalty, {.low = kLeast, .high = kMost});
-  check_option("temperature", options.temperature, {.low = kLeast, .high = kMost});
-  check_option("top_k", options.top_k, {.low = 0});
-  check_option("top_p", options.top_p, {.low = 0, .high = 1});
-  check_option("min_p", options.min_p, {.low = 0, .high = 1});
+  check_settings(options);
   std::vector<LogitsFilter> filters;
   if (!options.suppressed.empty()) filters.push_back(suppress(options.suppressed));
   if (options.repetition_penalty != 1) filters.push_back(repetition_penalty(options.repetition_penalty));

@@ -4,16 +4,38 @@
 #include <cstdint>
 #include <vector>
 
+#include "multihead/io/config.h"
+
 namespace mh {
+
+/// The heading of settings that say how a token is chosen.
+inline constexpr const char* kNextTokenGroup = "Next token";
 
 /// The defaults change nothing.
 struct LogitsFilterOptions {
   std::vector<int32_t> suppressed = {};
-  double repetition_penalty = 1;  // 1e-6 to 1e6; above 1: what occurred gets less probable
-  double temperature = 1;         // 1e-6 to 1e6; below 1: probable tokens get more probable
-  int32_t top_k = 0;              // 0: all tokens
-  double top_p = 1;               // 0 to 1; 0: the most probable token alone
-  double min_p = 0;               // 0 to 1
+  double repetition_penalty = 1;
+  double temperature = 1;
+  int32_t top_k = 0;
+  double top_p = 1;  // 0: the most probable token alone
+  double min_p = 0;
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = kNextTokenGroup;
+    // Beyond these a logit that is divided or multiplied would leave the range of float.
+    constexpr Rule<double> kFactor{.low = 1e-6, .high = 1e6};
+    v("temperature", temperature, kFactor,
+      {.group = kGroup, .help = "Divide the logits by this; below 1: probable tokens get more probable"});
+    v("top_k", top_k, {.low = 0},
+      {.group = kGroup, .help = "Draw from the K most probable tokens; 0: from all"});
+    v("top_p", top_p, {.low = 0, .high = 1},
+      {.group = kGroup, .help = "Draw from the most probable tokens that have this probability together"});
+    v("min_p", min_p, {.low = 0, .high = 1},
+      {.group = kGroup, .help = "Draw from the tokens with this share of the best token's probability"});
+    v("repetition_penalty", repetition_penalty, kFactor,
+      {.group = kGroup, .help = "Above 1: what occurred before gets less probable"});
+  }
 };
 
 }  // namespace mh

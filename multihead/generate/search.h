@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "multihead/io/config.h"
+
 namespace mh {
 
 /// A hypothesis of L tokens (its end token counted) and log-probability P has the score P / factor(L).
@@ -14,10 +16,17 @@ struct LengthPenalty {
     kGnmt,    // factor = ((5 + L) / 6)^alpha: Wu et al. 2016, eq. 14
   };
   Form form = Form::kDivide;
-  double alpha =
-      1;  // from -100 to 100; 0: no penalty, the score is the log-probability; 1: the mean over the tokens
+  double alpha = 1;  // 0: no penalty, the score is the log-probability; 1: the mean over the tokens
 
   double factor(int32_t length) const;
+
+  template <class V>
+  void visit(V& v, const char* group) {
+    v("length_penalty", alpha, {.low = -100, .high = 100},
+      {.group = group, .help = "Exponent of the length penalty of a beam search; 0: none"});
+    v("length_penalty_form", form, {{"divide", Form::kDivide}, {"gnmt", Form::kGnmt}},
+      {.group = group, .help = "divide: score / length^a; gnmt: score / ((5 + length) / 6)^a", .rare = true});
+  }
 };
 
 /// The largest beam. Each row is asked for one candidate more than this, since the end token may be among
@@ -38,6 +47,23 @@ struct SearchOptions {
   /// Tokens that are never generated, besides the padding token and the decoder's start token of a
   /// translator. End tokens are always allowed, even if they are listed.
   std::vector<int32_t> suppressed = {};
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Search";
+    v("beam_size", beam_size, {.low = 1, .high = kLargestBeam},
+      {.group = kGroup, .help = "Hypotheses kept at each step of the beam search; 1: greedy search"});
+    v("n_best", n_best, {.low = 1, .high = kLargestBeam},
+      {.group = kGroup, .help = "Best translations of each line that are kept"});
+    length_penalty.visit(v, kGroup);
+    v("min_length", min_length, {.low = 0},
+      {.group = kGroup, .help = "Tokens in the shortest translation", .rare = true});
+    v("max_length", max_length, {.low = 1}, {.group = kGroup, .help = "Tokens in the longest translation"});
+    v("max_length_factor", max_length_factor, {.low = 0},
+      {.group = kGroup,
+       .help = "Longest translation as a multiple of the source's tokens; 0: no such limit",
+       .rare = true});
+  }
 };
 
 /// Throws UsageError on options that are out of range or contradict each other.

@@ -10,6 +10,7 @@
 #include "multihead/batch/check_ids.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/generate/beam_search.h"
+#include "multihead/io/check_option.h"
 #include "multihead/models/decoding.h"
 #include "multihead/nn/list_sites.h"
 
@@ -84,6 +85,7 @@ Translator::Worker& Translator::worker(int number) {
 std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::vector<int32_t>> sources,
                                                            const TranslateOptions& options,
                                                            std::span<const std::vector<int32_t>> prefixes) {
+  check_settings(options);
   check_search(options.search);
   model_.facts().require_translator();
   if (!prefixes.empty() && prefixes.size() != sources.size()) {

@@ -12,6 +12,7 @@
 
 #include "multihead/generate/align.h"
 #include "multihead/generate/search.h"
+#include "multihead/io/config.h"
 #include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
 
@@ -24,6 +25,13 @@ struct TranslateOptions {
   Sites* sites = nullptr;  // applied to the alignment, too; its sequences are the sources
   /// Called by the calling thread after each of its batches, and at the end.
   std::function<void(int64_t sentences_done)> progress = nullptr;
+
+  template <class V>
+  void visit(V& v) {
+    search.visit(v);
+    v("max_batch_tokens", max_batch_tokens, {.low = 1},
+      {.group = "Search", .help = "Most source tokens in a batch", .rare = true});
+  }
 };
 
 /// Keeps its memory between calls. When there are many batches, each thread of the pool translates its own;

@@ -42,10 +42,11 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
 
   template <class T, class R>
   void setting(std::string_view name, T& value, const R& rule, const About& about) {
-    SettingDescription one{.name = std::string(name), .kind = kind_of<T>(), .help = about.help};
-    if constexpr (kHasNames<T>) {
+    using Inner = WithoutOptional<T>;
+    SettingDescription one{.name = std::string(name), .kind = kind_of<Inner>(), .help = about.help};
+    if constexpr (kHasNames<Inner>) {
       for (const auto& [text, meaning] : rule) one.values.emplace_back(text);
-    } else if constexpr (kIsNumber<T>) {
+    } else if constexpr (kIsNumber<Inner>) {
       one.within = range_text(rule);
     }
     struct One {

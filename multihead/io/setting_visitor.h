@@ -10,6 +10,20 @@
 
 namespace mh {
 
+namespace detail {
+/// What an optional holds; another type is itself.
+template <class T>
+struct InOptional {
+  using Type = T;
+};
+template <class T>
+struct InOptional<std::optional<T>> {
+  using Type = T;
+};
+template <class T>
+using WithoutOptional = typename InOptional<T>::Type;
+}  // namespace detail
+
 /// Derived has setting(name, value, rule, about) for every type of value: `rule` is a Rule for numbers and
 /// optional numbers, EnumNames for enums and optional enums, Presence for the others; `about` is About.
 template <class Derived>

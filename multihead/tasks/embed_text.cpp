@@ -16,6 +16,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/sentence_tokens.h"
+#include "multihead/io/check_option.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/nn/list_sites.h"
 #include "multihead/tensor/cosine.h"
@@ -97,6 +98,7 @@ class Similarities {
 
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
                   const EmbedTextOptions& options) {
+  check_settings(options);
   check_sentence_model(model);
   if (options.sites) model.folder.model->check(*options.sites, model.sites());
   const std::vector<TextTokens> sentences = sentence_tokens(

@@ -12,6 +12,7 @@
 
 #include "multihead/base/matrix_view.h"
 #include "multihead/folders/sentence_model.h"
+#include "multihead/io/config.h"
 #include "multihead/nn/context.h"
 #include "multihead/tensor/tensor.h"
 #include "multihead/text/long_lines.h"
@@ -29,6 +30,15 @@ struct EmbedTextOptions {
   std::function<void(int64_t sentences_done)> progress = nullptr;
   /// Hears how many lines were cut, and which words the tokenizer does not know, a line each.
   std::function<void(const std::string&)> remark = nullptr;
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Text";
+    v("strict", strict, {},
+      {.group = kGroup, .help = "Refuse a line that is longer than the model reads; it is cut otherwise"});
+    v("max_batch_tokens", max_batch_tokens, {.low = 1},
+      {.group = kGroup, .help = "Most tokens in a batch", .rare = true});
+  }
 };
 
 /// Returns the vectors of the lines, [lines, model.dimension], in their order. Lines of similar length go into

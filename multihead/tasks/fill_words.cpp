@@ -10,6 +10,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/text_tokens.h"
+#include "multihead/io/check_option.h"
 #include "multihead/models/next_words.h"
 #include "multihead/nn/list_sites.h"
 
@@ -43,9 +44,10 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
                                                              const FillOptions& options) {
   const Model& model = model_with_head(folder);
   const VocabularyHead& head = model.vocabulary();
-  const int32_t most = std::min(kMaxCandidates, head.size());
-  if (options.words < 1 || options.words > most)
-    throw UsageError(fmt::format("`words`: expected 1 to {}, got {}", most, options.words));
+  check_settings(options);
+  if (options.words > head.size())
+    throw UsageError(
+        fmt::format("`words`: expected 1 to the model's {}, got {}", head.size(), options.words));
   if (options.sites) model.check(*options.sites);
   const Tokenizer& tokenizer = folder.source_tokens();
   const std::string mask = mask_token(folder);

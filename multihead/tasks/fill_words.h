@@ -11,6 +11,8 @@
 
 #include "multihead/folders/mask_token.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/io/config.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/context.h"
 #include "multihead/text/long_lines.h"
 
@@ -32,6 +34,17 @@ struct FillOptions {
   LinesFrom from = {.one = "text"};  // what errors and remarks call the texts
   bool strict = false;               // refuse a text that is too long, which is cut otherwise
   std::function<void(const std::string&)> remark = nullptr;  // hears how many texts were cut
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Text";
+    v("words", words, {.low = 1, .high = kMaxCandidates},
+      {.group = kGroup, .help = "How many words to show for each mask"});
+    v("strict", strict, {},
+      {.group = kGroup, .help = "Refuse a text that is longer than the model reads; it is cut otherwise"});
+    v("max_batch_tokens", max_batch_tokens, {.low = 1},
+      {.group = kGroup, .help = "Most tokens in a batch", .rare = true});
+  }
 };
 
 /// For each text and each of its masks, in order, the K most probable words, the best first. Each mask is

@@ -14,6 +14,7 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/generate/generate.h"
+#include "multihead/io/config.h"
 #include "multihead/text/long_lines.h"
 
 namespace mh {
@@ -45,6 +46,23 @@ struct GenerateTextOptions {
   /// Hears ModelFolder::generation_remark (not again where there are `earlier` messages), how many prompts were cut, and of texts that ended because the model has no more positions, a line
   /// each.
   std::function<void(const std::string&)> remark = nullptr;
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Text";
+    generate.visit(v);
+    v("stop", stop, {}, {.group = kGroup, .help = "End a text before this string", .value = "TEXT"});
+    v("strict", strict, {},
+      {.group = kGroup,
+       .help = "Refuse a prompt that leaves no room for new tokens; its beginning is cut off otherwise"});
+    v("chat", chat, {},
+      {.group = kGroup, .help = "The prompts are messages, which a model with a ChatML template answers"});
+    v("system", system, {},
+      {.group = kGroup,
+       .help = "Of a chat: the system message, in place of the template's",
+       .rare = true,
+       .value = "TEXT"});
+  }
 };
 
 struct GeneratedText {

@@ -117,15 +117,11 @@ std::vector<char32_t> alphabet_of(const std::vector<std::pair<std::string, int64
   return alphabet;
 }
 
-constexpr int32_t kLargestVocabulary = 1 << 24;
-
 }  // namespace
 
 Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& options) {
+  check_settings(options);
   const auto specials = static_cast<int32_t>(kSpecialTokens.size());
-  check_option("vocabulary_size", options.vocabulary_size, {.low = specials + 1, .high = kLargestVocabulary});
-  check_option("alphabet_limit", options.alphabet_limit, {.low = 1, .high = kLargestVocabulary});
-  check_option("least_pair_count", options.least_pair_count, {.low = 1});
 
   TokenizerParts parts = common_parts();
   parts.normalizers = letter_steps(options.normalization, options.lowercase);
@@ -173,9 +169,7 @@ Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& option
 }
 
 Tokenizer train_word_level(std::span<const std::string> lines, const WordLevelOptions& options) {
-  const auto specials = static_cast<int32_t>(kSpecialTokens.size());
-  check_option("vocabulary_size", options.vocabulary_size, {.low = specials + 1, .high = kLargestVocabulary});
-  check_option("least_count", options.least_count, {.low = 1});
+  check_settings(options);
   TokenizerParts parts = common_parts();
   parts.normalizers = letter_steps(options.normalization, options.lowercase);
   parts.pre_tokenizers.emplace_back().kind = PreTokenizerStep::Kind::kWhitespaceSplit;

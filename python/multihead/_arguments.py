@@ -237,9 +237,11 @@ def checked(function: Callable[Given, Result]) -> Callable[Given, Result]:
     def kinds() -> dict[str, _Kind]:  # at the first call, when all names in it are known
         found = {}
         for name, one in signature.parameters.items():
-            if one.kind is not one.VAR_KEYWORD and isinstance(one.annotation, str):
-                kind = _kind_of(eval(one.annotation, function.__globals__))  # of this package's own text
-                if kind is not None:
+            if one.kind is not one.VAR_KEYWORD and one.annotation is not one.empty:
+                hint = one.annotation
+                if isinstance(hint, str):
+                    hint = eval(hint, inspect.unwrap(function).__globals__)  # of this package's own text
+                if (kind := _kind_of(hint)) is not None:
                     found[name] = kind
         return found
 

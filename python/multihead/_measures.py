@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Unpack
 
-from . import _native
+from . import _native, _settings
 from ._arguments import checked, text
+from ._settings import with_settings
 from ._table import Table
+from ._text_settings import BleuSettings
 
 
 @dataclass(frozen=True)
@@ -31,31 +33,27 @@ class Bleu:
 
 
 @checked
-def bleu(
-    hypotheses: Iterable[str],
-    references: Iterable[str] | Sequence[Iterable[str]],
-    *,
-    tokenizer: Literal["13a", "intl", "none"] = "13a",
-    smoothing: Literal["exp", "floor", "add-k", "none"] = "exp",
-    lowercase: bool = False,
-    effective_order: bool = False,
-) -> Bleu:
+@with_settings("bleu", BleuSettings)
+def bleu(hypotheses: Iterable[str], references: Iterable[str] | Sequence[Iterable[str]], **settings: Unpack[BleuSettings]) -> Bleu:
     """BLEU of a corpus as sacreBLEU computes it (Papineni et al. 2002; Post 2018), equal to every printed digit.
 
     Args:
         hypotheses: translations.
         references: one for each; or a list of such lists for several references.
-        tokenizer, smoothing, lowercase: as sacreBLEU's options.
-        effective_order: leave out orders that the hypotheses are too short for; for single sentences.
+
+    Keyword Args:
+        tokenizer: how sentences are split into words (default "13a").
+        language: language whose rules the tokenizer moses follows (default "en").
+        lowercase: ignore upper and lower case.
+        smoothing: smoothing of n-gram precisions that are 0 (default "exp").
+        smoothing_value: constant of the smoothing floor (usually 0.1) or add-k (usually 1) (1e-09 to 1000000000).
+        effective_order: ignore n-grams longer than the sentences, for scores of single sentences.
     """
     given = list(references)
     single = [one for one in given if isinstance(one, str)]
     several = [single] if len(single) == len(given) else given
     texts = [[text(one, "references") for one in texts] for texts in several]
-    found = _native.bleu(
-        [text(one, "hypotheses") for one in hypotheses], texts, tokenizer=tokenizer,
-        smoothing=smoothing, lowercase=lowercase, effective_order=effective_order,
-    )  # fmt: skip
+    found = _native.bleu([text(one, "hypotheses") for one in hypotheses], texts, settings=_settings.settings("bleu", settings))
     return Bleu(**found)
 
 

@@ -1,12 +1,13 @@
-"""Settings of the analyses of heads: the library describes each once, `scripts/python_settings` writes signatures and docs."""
+"""Settings of functions: the library describes each once, `scripts/python_settings` writes signatures and docs."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from . import _native
 from ._errors import UsageError
@@ -19,18 +20,56 @@ Options = Mapping[str, Any] | None
 
 @functools.cache
 def described(verb: str) -> dict[str, dict[str, Any]]:
-    """What the library says of each setting of ``multihead heads VERB``: "kind", "values", "within", "default", "help"."""
+    """What the library says of each setting of the verb: "kind", "values", "within", "default", "help"."""
     return {setting["name"]: setting for setting in json.loads(_native.settings(verb))["settings"]}
+
+
+def default_of(verb: str, name: str) -> Any:
+    value = json.loads(described(verb)[name]["default"])
+    return tuple(value) if isinstance(value, list) else value
 
 
 def settings(verb: str, arguments: Mapping[str, Any], **fixed: Any) -> str:
     """The settings of the verb that are among a function's arguments, and `fixed`, as JSON."""
-    return json.dumps({name: arguments[name] for name in described(verb) if name in arguments} | fixed)
+    given = {name: arguments[name] for name in described(verb) if name in arguments} | fixed
+    for name, value in given.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"`{name}`: expected a finite number, got {value}")
+    return json.dumps(given, default=list)
 
 
 def _nearest(name: str, names: list[str]) -> str:
     found = _native.suggestions(name, names)
     return f"; did you mean `{found[0]}`?" if found else ""
+
+
+def _has_no(function: Callable[..., Any], name: str, names: list[str]) -> UsageError:
+    return UsageError(f"{function.__name__} has no argument `{name}`{_nearest(name, names)}")
+
+
+def with_settings(verb: str, kind: type) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """The function whose ``**settings`` are those of `kind`, with their defaults in its signature; it refuses others."""
+
+    def decorate(function: Callable[Given, Result]) -> Callable[Given, Result]:
+        plain = inspect.signature(function)
+        own = [one for one in plain.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        all_of_them = own + [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default_of(verb, name), annotation=hint)
+            for name, hint in get_type_hints(kind).items()
+        ]
+        names = [one.name for one in all_of_them]
+
+        @functools.wraps(function)
+        def call(*args: Given.args, **given: Given.kwargs) -> Result:
+            for name in given:
+                if name not in names:
+                    raise _has_no(function, name, names)
+            return function(*args, **given)
+
+        call.__signature__ = plain.replace(parameters=all_of_them)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
 
 
 def with_options(verb: str, **fixed: Any) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
@@ -54,7 +93,7 @@ def with_options(verb: str, **fixed: Any) -> Callable[[Callable[Given, Result]],
         def call(*args: Given.args, **given: Given.kwargs) -> Result:
             for name in given:
                 if name not in names:
-                    raise UsageError(f"{function.__name__} has no argument `{name}`{_nearest(name, names)}")
+                    raise _has_no(function, name, names)
             options = given.get("options")
             if isinstance(options, Mapping):
                 given = {**taken(options), **given, "options": options}  # type: ignore[assignment]

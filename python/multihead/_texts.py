@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
-from . import _errors, _native
+from . import _errors, _native, _settings
 from ._arguments import checked, text_or_list, whole_numbers
 from ._edits import tell_unread
 from ._facts import ModelFacts
 from ._observation import Floats
 from ._progress import Progress, counting
 from ._results import Tokens, Translation, Word
+from ._settings import with_settings
 from ._stream import Tell, streamed
+from ._text_settings import EmbedSettings, FillSettings, GenerateSettings, ScoreSettings, TranslateSettings
 
-Search = Literal["sample", "greedy", "beam"]
+Messages = Sequence[Mapping[str, str]]
 
 
-def _earlier(messages: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+def _earlier(messages: Messages) -> list[tuple[str, str]]:
     """(role, content) of each."""
     for message in messages:
         if missing := {"role", "content"} - set(message):
@@ -34,81 +36,62 @@ class TextTasks(ModelFacts):
 
     @overload  # a str is an Iterable[str], too
     def translate(  # type: ignore[overload-overlap]
-                  self, texts: str, *, beam_size: int = ..., length_penalty: float = ..., min_length: int = ...,
-                  max_length: int = ..., max_length_factor: float = ..., max_batch_tokens: int = ...,
-                  progress: Progress = ...) -> str: ...  # fmt: skip
+        self, texts: str, *, progress: Progress = ..., **settings: Unpack[TranslateSettings]
+    ) -> str: ...
     @overload
-    def translate(self, texts: Iterable[str], *, beam_size: int = ..., length_penalty: float = ..., min_length: int = ...,
-                  max_length: int = ..., max_length_factor: float = ..., max_batch_tokens: int = ...,
-                  progress: Progress = ...) -> list[str]: ...  # fmt: skip
+    def translate(self, texts: Iterable[str], *, progress: Progress = ..., **settings: Unpack[TranslateSettings]) -> list[str]: ...
     @checked
+    @with_settings("translate", TranslateSettings)
     def translate(
-        self,
-        texts: str | Iterable[str],
-        *,
-        beam_size: int = 5,
-        length_penalty: float = 1.0,
-        min_length: int = 0,
-        max_length: int = 256,
-        max_length_factor: float = 0.0,
-        max_batch_tokens: int = 2048,
-        progress: Progress = False,
+        self, texts: str | Iterable[str], *, progress: Progress = False, **settings: Unpack[TranslateSettings]
     ) -> str | list[str]:
         """The best translation of each text by beam search over a key/value cache.
 
         Args:
-            beam_size: hypotheses that grow side by side; 1 is greedy search.
-            length_penalty: a hypothesis of L tokens has the score log-probability / L^length_penalty.
-            min_length, max_length: tokens of a translation.
-            max_length_factor: above 0: at most so many times the tokens of the text.
-            max_batch_tokens: tokens of a batch; results do not depend on it.
             progress: True for a bar (tqdm), or a function that is told how many texts are done.
+
+        Keyword Args:
+            beam_size: hypotheses kept at each step of the beam search; 1: greedy search (1 to 255, default 5).
+            length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
+            length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
+            min_length: tokens in the shortest translation (at least 0, default 0).
+            max_length: tokens in the longest translation (at least 1, default 256).
+            max_length_factor: longest translation as a multiple of the source's tokens; 0: no such limit (at least 0, default 0.0).
+            max_batch_tokens: most source tokens in a batch (at least 1, default 2048).
 
         Raises:
             UsageError: the model is no translator, or an option is invalid.
         """
         lines, single = text_or_list(texts, "texts")
-        found = self._translations(lines, 1, beam_size, length_penalty, min_length, max_length, max_length_factor,
-                                   max_batch_tokens, progress)  # fmt: skip
-        best = [hypotheses[0][0] if hypotheses else "" for hypotheses in found]
+        best = [hypotheses[0][0] if hypotheses else "" for hypotheses in self._translations(lines, progress, settings)]
         return best[0] if single else best
 
     @checked
-    def translations(
-        self,
-        text: str,
-        *,
-        n_best: int = 5,
-        beam_size: int | None = None,
-        length_penalty: float = 1.0,
-        min_length: int = 0,
-        max_length: int = 256,
-        max_length_factor: float = 0.0,
-    ) -> list[Translation]:
-        """The `n_best` hypotheses of a beam search, the best first. beam_size: None: `n_best`."""
-        found = self._translations([text], n_best, beam_size or n_best, length_penalty, min_length, max_length,
-                                   max_length_factor, 2048, False)  # fmt: skip
-        return [Translation(*one) for one in found[0]]
+    @with_settings("translate", TranslateSettings)
+    def translations(self, text: str, *, n_best: int = 5, **settings: Unpack[TranslateSettings]) -> list[Translation]:
+        """The `n_best` hypotheses of a beam search, the best first. The other arguments are those of `translate`; without
+        `beam_size` it is `n_best`."""
+        settings.setdefault("beam_size", n_best)
+        return [Translation(*one) for one in self._translations([text], False, settings, n_best=n_best)[0]]
 
-    def _translations(self, lines: list[str], n_best: int, beam_size: int, length_penalty: float, min_length: int,
-                      max_length: int, max_length_factor: float, max_batch_tokens: int,
-                      progress: Progress) -> list[list[tuple[str, float, float]]]:  # fmt: skip
+    def _translations(
+        self, lines: list[str], progress: Progress, given: TranslateSettings, **own: int
+    ) -> list[list[tuple[str, float, float]]]:
         self._need("translate")
         with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
             return self._native.translate(
-                lines, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, min_length=min_length,
-                max_length=max_length, max_length_factor=max_length_factor, max_batch_tokens=max_batch_tokens,
-                edits=edits, progress=count,
-            )  # fmt: skip
+                lines, settings=_settings.settings("translate", given, **own), edits=edits, progress=count
+            )
 
     @checked
+    @with_settings("embed", EmbedSettings)
     def embed(
         self,
         texts: str | Iterable[str],
         *,
         pair: str | Iterable[str] | None = None,
-        max_batch_tokens: int = 2048,
         progress: Progress = False,
+        **settings: Unpack[EmbedSettings],
     ) -> Floats:
         """The vectors of texts, float32 [texts, dimension]; of a single text [dimension].
 
@@ -117,88 +100,65 @@ class TextTasks(ModelFacts):
 
         Args:
             pair: a second text for each, which the model reads as one sequence with it.
-            max_batch_tokens: tokens of a batch; results do not depend on it.
             progress: as for `translate`.
+
+        Keyword Args:
+            strict: refuse a line that is longer than the model reads; it is cut otherwise.
+            max_batch_tokens: most tokens in a batch (at least 1, default 2048).
         """
         self._need("embed")
         lines, single = text_or_list(texts, "texts")
         seconds = None if pair is None else text_or_list(pair, "pair")[0]
         with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
-            rows = self._native.embed(lines, pairs=seconds, max_batch_tokens=max_batch_tokens, edits=edits, progress=count)
+            rows = self._native.embed(
+                lines, pairs=seconds, settings=_settings.settings("embed", settings), edits=edits, progress=count
+            )
         return rows[0] if single else rows
 
     @overload
     def generate(  # type: ignore[overload-overlap]
-                 self, prompts: str, *, max_new_tokens: int = ..., search: Search = ..., temperature: float = ...,
-                 top_k: int = ..., top_p: float = ..., min_p: float = ..., repetition_penalty: float = ..., beam_size: int = ...,
-                 seed: int = ..., stop: Sequence[str] = ..., chat: bool = ..., system: str | None = ...,
-                 messages: Sequence[Mapping[str, str]] = ..., max_batch_tokens: int = ...) -> str: ...  # fmt: skip
+        self, prompts: str, *, messages: Messages = ..., **settings: Unpack[GenerateSettings]
+    ) -> str: ...
     @overload
-    def generate(self, prompts: Iterable[str], *, max_new_tokens: int = ..., search: Search = ..., temperature: float = ...,
-                 top_k: int = ..., top_p: float = ..., min_p: float = ..., repetition_penalty: float = ..., beam_size: int = ...,
-                 seed: int = ..., stop: Sequence[str] = ..., chat: bool = ..., system: str | None = ...,
-                 messages: Sequence[Mapping[str, str]] = ..., max_batch_tokens: int = ...) -> list[str]: ...  # fmt: skip
+    def generate(self, prompts: Iterable[str], *, messages: Messages = ..., **settings: Unpack[GenerateSettings]) -> list[str]: ...
     @checked
+    @with_settings("generate", GenerateSettings)
     def generate(
-        self,
-        prompts: str | Iterable[str],
-        *,
-        max_new_tokens: int = 256,
-        search: Search = "sample",
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        repetition_penalty: float = 1.0,
-        beam_size: int = 4,
-        seed: int = 1,
-        stop: Sequence[str] = (),
-        chat: bool = False,
-        system: str | None = None,
-        messages: Sequence[Mapping[str, str]] = (),
-        max_batch_tokens: int = 8192,
+        self, prompts: str | Iterable[str], *, messages: Messages = (), **settings: Unpack[GenerateSettings]
     ) -> str | list[str]:
         """A text that continues each prompt, without the prompt.
 
         Args:
-            max_new_tokens: tokens of a text at most.
-            search: "sample" draws each token, "greedy" takes the most probable one, "beam" those of the best hypothesis.
-            temperature, top_k, top_p, min_p, repetition_penalty: of sampling; the defaults change nothing.
-            beam_size: of a beam search.
-            seed: the same seed gives the same texts, on any number of threads.
-            stop: a text ends before the first of these strings.
-            chat: the prompts are messages of a user, and the model answers as its chat template has it.
-            system, messages: with `chat`, the system's message and those before, ``{"role": "user", "content": "..."}``.
-            max_batch_tokens: tokens of a batch, prompts and new ones together.
+            messages: with `chat`, those before, ``{"role": "user", "content": "..."}``.
+
+        Keyword Args:
+            max_new_tokens: tokens in the longest text (at least 1, default 256).
+            search: draw each token, take the most probable one, or those of the best text of a beam search (default "sample").
+            beam_size: search for the most probable text with this many hypotheses (1 to 255, default 4).
+            length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
+            length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
+            temperature: divide the logits by this; below 1: probable tokens get more probable (1e-06 to 1000000, default 1.0).
+            top_k: draw from the K most probable tokens; 0: from all (at least 0, default 0).
+            top_p: draw from the most probable tokens that have this probability together (0 to 1, default 1.0).
+            min_p: draw from the tokens with this share of the best token's probability (0 to 1, default 0.0).
+            repetition_penalty: above 1: what occurred before gets less probable (1e-06 to 1000000, default 1.0).
+            seed: seed of the draws; with the prompt's number it decides the text (default 1).
+            max_batch_tokens: most tokens of the prompts and texts that are generated at once (at least 1, default 8192).
+            stop: end a text before this string.
+            strict: refuse a prompt that leaves no room for new tokens; its beginning is cut off otherwise.
+            chat: the prompts are messages, which a model with a ChatML template answers.
+            system: of a chat: the system message, in place of the template's.
         """
         self._need("generate")
         lines, single = text_or_list(prompts, "prompts")
-        found = self._generated(lines, None, self._edits(), max_new_tokens=max_new_tokens, search=search, temperature=temperature,
-                                top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
-                                beam_size=beam_size, seed=seed, stop=stop, chat=chat, system=system, messages=messages,
-                                max_batch_tokens=max_batch_tokens)  # fmt: skip
+        found = self._generated(lines, None, self._edits(), messages, settings)
         return found[0] if single else found
 
     @checked
-    def stream(
-        self,
-        prompt: str,
-        *,
-        max_new_tokens: int = 256,
-        search: Search = "sample",
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        repetition_penalty: float = 1.0,
-        seed: int = 1,
-        stop: Sequence[str] = (),
-        chat: bool = False,
-        system: str | None = None,
-        messages: Sequence[Mapping[str, str]] = (),
-    ) -> Iterator[str]:
-        """The text that `generate` gives, piece by piece as it comes; a loop that is left ends the work. The edits are those of
-        this call.
+    @with_settings("generate", GenerateSettings)
+    def stream(self, prompt: str, *, messages: Messages = (), **settings: Unpack[GenerateSettings]) -> Iterator[str]:
+        """The text that `generate` gives, piece by piece as it comes; a loop that is left ends the work. The arguments are those
+        of `generate`, the edits those of this call.
 
         ::
 
@@ -207,30 +167,26 @@ class TextTasks(ModelFacts):
         """
         self._need("generate")
         edits = self._edits()
+        return streamed(lambda tell: self._generated([prompt], tell, edits, messages, settings))
 
-        def make(tell: Tell) -> None:
-            self._generated([prompt], tell, edits, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
-                            top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, beam_size=4, seed=seed,
-                            stop=stop, chat=chat, system=system, messages=messages, max_batch_tokens=8192)  # fmt: skip
-
-        return streamed(make)
-
-    @checked
-    def _generated(self, lines: list[str], on_text: Tell | None, edits: _native.Edits | None, *, max_new_tokens: int, search: str,
-                   temperature: float, top_k: int, top_p: float, min_p: float, repetition_penalty: float, beam_size: int,
-                   seed: int, stop: Sequence[str], chat: bool, system: str | None, messages: Sequence[Mapping[str, str]],
-                   max_batch_tokens: int) -> list[str]:  # fmt: skip
+    def _generated(
+        self, lines: list[str], on_text: Tell | None, edits: _native.Edits | None, messages: Messages, given: GenerateSettings
+    ) -> list[str]:
         found = self._native.generate(
-            lines, max_new_tokens=max_new_tokens, search=search, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-            repetition_penalty=repetition_penalty, beam_size=beam_size, seed=seed, stop=list(stop), chat=chat, system=system,
-            earlier=_earlier(messages), max_batch_tokens=max_batch_tokens, edits=edits, on_text=on_text,
-        )  # fmt: skip
+            lines, earlier=_earlier(messages), settings=_settings.settings("generate", given), edits=edits, on_text=on_text
+        )
         tell_unread(edits)
         return found
 
     @checked
+    @with_settings("fill", FillSettings)
     def fill(
-        self, texts: str | Iterable[str], *, top: int = 5, pair: str | Iterable[str] | None = None, max_batch_tokens: int = 4096
+        self,
+        texts: str | Iterable[str],
+        *,
+        top: int = 5,
+        pair: str | Iterable[str] | None = None,
+        **settings: Unpack[FillSettings],
     ) -> Any:
         """The most probable words for each mask.
 
@@ -243,6 +199,10 @@ class TextTasks(ModelFacts):
             top: words for each mask.
             pair: a second text for each, which the model reads as one sequence with it.
 
+        Keyword Args:
+            strict: refuse a text that is longer than the model reads; it is cut otherwise.
+            max_batch_tokens: most tokens in a batch (at least 1, default 4096).
+
         Returns:
             for each mask of the text in order its words, the best first (list[list[Word]]); for a list of texts a list of these.
         """
@@ -250,7 +210,7 @@ class TextTasks(ModelFacts):
         lines, single = text_or_list(texts, "texts")
         seconds = None if pair is None else text_or_list(pair, "pair")[0]
         with self._edited() as edits:
-            found = self._native.fill(lines, pairs=seconds, words=top, max_batch_tokens=max_batch_tokens, edits=edits)
+            found = self._native.fill(lines, pairs=seconds, settings=_settings.settings("fill", settings, words=top), edits=edits)
         words = [[[Word(*word) for word in mask] for mask in text] for text in found]
         return words[0] if single else words
 
@@ -260,16 +220,15 @@ class TextTasks(ModelFacts):
         return self._native.mask_token
 
     @checked
+    @with_settings("score", ScoreSettings)
     def score(
         self,
         texts: str | Iterable[str],
         target: str | Iterable[str] | None = None,
         *,
         per_token: bool = False,
-        context: int = 0,
-        stride: int = 0,
-        max_batch_tokens: int = 4096,
         progress: Progress = False,
+        **settings: Unpack[ScoreSettings],
     ) -> Any:
         """The natural logarithm of the probability of each text, or of each target given its text.
 
@@ -277,10 +236,12 @@ class TextTasks(ModelFacts):
             texts: what a causal model predicts, each token after the first given those before; or what a translator reads.
             target: of a translator, the translations that are scored with their end tokens.
             per_token: return an array for each text, a number for each token that is predicted, in place of their sum.
-            context, stride: of a causal model on texts that are longer than it reads: tokens of a window, and from one window to
-                the next; 0: all that it reads, and half of that.
-            max_batch_tokens: tokens of a batch; results do not depend on it but for rounding.
             progress: as for `translate`; of a causal model it counts the tokens that are scored.
+
+        Keyword Args:
+            context: tokens of a window; 0: all that the model can read (0 to 16777216, default 0).
+            stride: tokens from a window to the next; 0: half of the context (0 to 16777216, default 0).
+            max_batch_tokens: most tokens in a batch (at least 1, default 4096).
 
         Returns:
             a number for each text (float, or float64 [texts]); perplexity is exp(-sum / number of tokens).
@@ -292,8 +253,9 @@ class TextTasks(ModelFacts):
             raise _errors.UsageError("`target` are the translations whose probability a translator's score is; "
                                      + ("give them" if targets is None else "a causal model has none"))  # fmt: skip
         with counting(progress, "texts" if targets else "tokens") as count, self._edited() as edits:
-            scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,
-                                        edits=edits, progress=count)  # fmt: skip
+            scores = self._native.score(
+                lines, targets=targets, settings=_settings.settings("score", settings), edits=edits, progress=count
+            )
         if per_token:
             arrays = [np.array(one, dtype=np.float32) for one in scores]
             return arrays[0] if single else arrays

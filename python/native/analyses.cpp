@@ -29,6 +29,7 @@
 #include "multihead/heads/reports/similar_json.h"
 #include "multihead/heads/reports/where_json.h"
 #include "names.h"
+#include "settings.h"
 
 namespace mh::python {
 namespace {
@@ -68,18 +69,6 @@ auto on_corpus(std::string (*analysis)(const Reading&, HeadsCorpus&, Own...)) {
       return analysis(Reading{loaded, corpus, max_batch_tokens, edits, progress}, *opened, own...);
     });
   };
-}
-
-/// The settings among a function's keyword arguments. Throws UsageError.
-template <class Settings>
-Settings settings_of(const std::string& arguments, const char* function) {
-  Settings settings;
-  try {
-    from_json(settings, arguments, function);
-  } catch (const FormatError& error) {
-    throw UsageError(error.what());
-  }
-  return settings;
 }
 
 std::string stats(const Reading& reading, HeadsCorpus& corpus) {

@@ -14,7 +14,7 @@
 #include "multihead/evaluate/bleu.h"
 #include "multihead/models/named_geometry.h"
 #include "multihead/nn/ledger.h"
-#include "names.h"
+#include "settings.h"
 
 namespace mh::python {
 namespace {
@@ -22,21 +22,10 @@ namespace {
 /// A dictionary of Python whose keys are names.
 using Named = nb::typed<nb::dict, nb::str, nb::any>;
 
-constexpr EnumNames<BleuTokenizer> kTokenizers = {
-    {"13a", BleuTokenizer::k13a}, {"intl", BleuTokenizer::kIntl}, {"none", BleuTokenizer::kNone}};
-constexpr EnumNames<BleuSmoothing> kSmoothings = {{"exp", BleuSmoothing::kExp},
-                                                  {"floor", BleuSmoothing::kFloor},
-                                                  {"add-k", BleuSmoothing::kAddK},
-                                                  {"none", BleuSmoothing::kNone}};
-
 /// references[r][i]: reference r of sentence i.
 Named bleu(const std::vector<std::string>& hypotheses,
-           const std::vector<std::vector<std::string>>& references, const std::string& tokenizer,
-           const std::string& smoothing, bool lowercase, bool effective_order) {
-  const BleuConfig config{.tokenizer = value_named(tokenizer, kTokenizers, "tokenizer"),
-                          .lowercase = lowercase,
-                          .smoothing = value_named(smoothing, kSmoothings, "smoothing"),
-                          .effective_order = effective_order};
+           const std::vector<std::vector<std::string>>& references, const std::string& settings) {
+  const auto config = settings_of<BleuConfig>(settings, "bleu");
   std::string signature;
   const BleuScore score = long_call([&] {
     const Bleu scorer(config, references);
@@ -91,8 +80,7 @@ std::vector<std::string> geometry_list() {
 
 void add_measures(nb::module_& module) {
   using namespace nb::literals;
-  module.def("bleu", bleu, "hypotheses"_a, "references"_a, nb::kw_only(), "tokenizer"_a, "smoothing"_a,
-             "lowercase"_a, "effective_order"_a);
+  module.def("bleu", bleu, "hypotheses"_a, "references"_a, nb::kw_only(), "settings"_a);
   module.def("ledger", costs, "geometry"_a, nb::kw_only(), "heads"_a, "d_model"_a, "queries"_a, "keys"_a,
              "causal"_a);
   module.def("geometries", geometry_list);

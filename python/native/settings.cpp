@@ -1,4 +1,4 @@
-// What the library says of the settings of analyses.
+// What the library says of the settings of analyses and of what a model does with texts.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -11,12 +11,18 @@
 #include "module_parts.h"
 #include "multihead/base/error.h"
 #include "multihead/base/suggestions.h"
+#include "multihead/evaluate/bleu.h"
+#include "multihead/evaluate/perplexity.h"
+#include "multihead/generate/translate.h"
 #include "multihead/heads/importance/pruning_curve.h"
 #include "multihead/heads/measures/head_evidence.h"
 #include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/heads/measures/heads_relations.h"
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/io/describe_settings.h"
+#include "multihead/tasks/embed_text.h"
+#include "multihead/tasks/fill_words.h"
+#include "multihead/tasks/generate_text.h"
 
 namespace mh::python {
 namespace {
@@ -35,12 +41,18 @@ std::string described(Settings defaults) {
 }
 
 std::string settings(const std::string& verb) {
+  if (verb == "bleu") return described(BleuConfig());
+  if (verb == "embed") return described(EmbedTextOptions());
+  if (verb == "fill") return described(FillOptions());
+  if (verb == "score") return described(WindowOptions());
+  if (verb == "generate") return described(GenerateTextOptions());
+  if (verb == "translate") return described(TranslateOptions());
   if (verb == "circuits") return described(CircuitsOptions());
   if (verb == "importance") return described(ImportanceSettings());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());
   if (verb == "where") return described(WhereOptions());
-  throw UsageError("no settings of `multihead heads " + verb + "` are described");
+  throw UsageError("no settings of `" + verb + "` are described");
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "multihead/tasks/generate_text.h"
 #include "multihead/tasks/model_text.h"
 #include "names.h"
+#include "settings.h"
 
 namespace mh::python {
 namespace {
@@ -36,19 +37,13 @@ using Progress = std::function<void(int64_t)>;
 /// (text, score, log-probability), the best first.
 using Translations = std::vector<std::tuple<std::string, double, double>>;
 
-std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines& lines, int32_t beam_size,
-                                          int32_t n_best, double length_penalty, int32_t min_length,
-                                          int32_t max_length, double max_length_factor,
-                                          int64_t max_batch_tokens, Edits* edits, const Progress& progress) {
-  TranslateOptions options{
-      .max_batch_tokens = max_batch_tokens, .sites = sites_of(edits, loaded), .progress = progress};
-  options.search = {.beam_size = beam_size,
-                    .n_best = n_best,
-                    .length_penalty = {.alpha = length_penalty},
-                    .min_length = min_length,
-                    .max_length = max_length,
-                    .max_length_factor = max_length_factor,
-                    .suppressed = loaded.folder().suppressed};
+std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines& lines,
+                                          const std::string& settings, Edits* edits,
+                                          const Progress& progress) {
+  auto options = settings_of<TranslateOptions>(settings, "translate");
+  options.search.suppressed = loaded.folder().suppressed;
+  options.sites = sites_of(edits, loaded);
+  options.progress = progress;
   return long_call([&] {
     if (!loaded.folder().generation_remark.empty()) warn(loaded.folder().generation_remark);
     ModelText text(loaded.folder(), {.remark = warn});
@@ -66,10 +61,11 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
 
 /// log p of each token of each text, its end token last where there is one.
 std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lines& texts,
-                                            const std::optional<Lines>& targets, int32_t context,
-                                            int32_t stride, int64_t max_batch_tokens, Edits* edits,
-                                            const Progress& progress) {
-  Sites* sites = sites_of(edits, loaded);
+                                            const std::optional<Lines>& targets, const std::string& settings,
+                                            Edits* edits, const Progress& progress) {
+  auto options = settings_of<WindowOptions>(settings, "score");
+  options.sites = sites_of(edits, loaded);
+  options.progress = progress;
   const ModelFolder& folder = loaded.folder();
   if (targets && targets->size() != texts.size())
     throw UsageError(
@@ -80,27 +76,23 @@ std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lin
       const auto sources = text.sources(texts, {.name = "text"});
       const auto wanted = text.targets(*targets, {.name = "target"});
       if (text.unknown().tokens > 0) warn(text.unknown().in_words());
-      return score(folder.translator(), sources, wanted,
-                   {.max_batch_tokens = max_batch_tokens, .sites = sites, .progress = progress});
+      return score(
+          folder.translator(), sources, wanted,
+          {.max_batch_tokens = options.max_batch_tokens, .sites = options.sites, .progress = progress});
     }
     std::vector<std::vector<int32_t>> ids;
     for (const std::string& text : texts) ids.push_back(folder.source_tokens().encode_ids(text));
-    return score_windows(folder.causal_model(), ids,
-                         {.context = context,
-                          .stride = stride,
-                          .max_batch_tokens = max_batch_tokens,
-                          .sites = sites,
-                          .progress = progress});
+    return score_windows(folder.causal_model(), ids, options);
   });
 }
 
 NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
-                        int64_t max_batch_tokens, Edits* edits, const Progress& progress) {
-  EmbedTextOptions options{.pairs = pairs.value_or(Lines()),
-                           .max_batch_tokens = max_batch_tokens,
-                           .sites = sites_of(edits, loaded),
-                           .progress = progress,
-                           .remark = warn};
+                        const std::string& settings, Edits* edits, const Progress& progress) {
+  auto options = settings_of<EmbedTextOptions>(settings, "embed");
+  options.pairs = pairs.value_or(Lines());
+  options.sites = sites_of(edits, loaded);
+  options.progress = progress;
+  options.remark = warn;
   const SentenceModel& model = loaded.sentences();
   for (const std::string& line : loaded.vector_remarks()) warn(line);
   Tensor rows = long_call([&] { return embed_text(model, texts, options); });
@@ -108,30 +100,16 @@ NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std
   return numpy_of(std::move(rows), shape);
 }
 
-constexpr EnumNames<NextToken> kSearches = {
-    {"sample", NextToken::kSample}, {"greedy", NextToken::kGreedy}, {"beam", NextToken::kBeam}};
-Lines generate_lines(const LoadedModel& loaded, const Lines& prompts, int32_t max_new_tokens,
-                     const std::string& search, double temperature, int32_t top_k, double top_p, double min_p,
-                     double repetition_penalty, int32_t beam_size, uint64_t seed, const Lines& stop,
-                     bool chat, const std::optional<std::string>& system,
+Lines generate_lines(const LoadedModel& loaded, const Lines& prompts,
                      const std::vector<std::pair<std::string, std::string>>& earlier,
-                     int64_t max_batch_tokens, Edits* edits,
+                     const std::string& settings, Edits* edits,
                      const std::optional<std::function<bool(const std::string&)>>& on_text) {
-  GenerateTextOptions options{.stop = stop, .chat = chat, .system = system, .remark = warn};
+  auto options = settings_of<GenerateTextOptions>(settings, "generate");
+  options.remark = warn;
+  options.generate.sites = sites_of(edits, loaded);
   for (const auto& [role, content] : earlier) {
     options.earlier.push_back({value_named(role, kChatRoles, "messages"), content});
   }
-  options.generate = {.next_token = value_named(search, kSearches, "search"),
-                      .filters = {.repetition_penalty = repetition_penalty,
-                                  .temperature = temperature,
-                                  .top_k = top_k,
-                                  .top_p = top_p,
-                                  .min_p = min_p},
-                      .beam_size = beam_size,
-                      .seed = seed,
-                      .max_new_tokens = max_new_tokens,
-                      .max_batch_tokens = max_batch_tokens,
-                      .sites = sites_of(edits, loaded)};
   bool go_on = true;
   if (on_text) {
     options.on_text = [&](size_t, std::string_view piece) {
@@ -152,12 +130,11 @@ Lines generate_lines(const LoadedModel& loaded, const Lines& prompts, int32_t ma
 using Filled = std::vector<std::vector<std::vector<std::tuple<std::string, double, int32_t>>>>;
 
 Filled fill_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
-                  int32_t words, int64_t max_batch_tokens, Edits* edits) {
-  const FillOptions options{.words = words,
-                            .max_batch_tokens = max_batch_tokens,
-                            .sites = sites_of(edits, loaded),
-                            .pairs = pairs.value_or(Lines()),
-                            .remark = warn};
+                  const std::string& settings, Edits* edits) {
+  auto options = settings_of<FillOptions>(settings, "fill");
+  options.sites = sites_of(edits, loaded);
+  options.pairs = pairs.value_or(Lines());
+  options.remark = warn;
   return long_call([&] {
     Filled all;
     for (const auto& of_text : fill_words(loaded.folder(), texts, options)) {
@@ -195,19 +172,15 @@ std::string decode(const LoadedModel& loaded, const std::vector<int32_t>& ids, b
 void add_tasks(nb::class_<LoadedModel>& model) {
   using namespace nb::literals;
   model
-      .def("translate", translate_lines, "texts"_a, nb::kw_only(), "beam_size"_a, "n_best"_a,
-           "length_penalty"_a, "min_length"_a, "max_length"_a, "max_length_factor"_a, "max_batch_tokens"_a,
-           "edits"_a.none(), "progress"_a.none())
-      .def("score", score_lines, "texts"_a, nb::kw_only(), "targets"_a.none(), "context"_a, "stride"_a,
-           "max_batch_tokens"_a, "edits"_a.none(), "progress"_a.none())
-      .def("embed", embed_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "max_batch_tokens"_a,
-           "edits"_a.none(), "progress"_a.none())
-      .def("generate", generate_lines, "prompts"_a, nb::kw_only(), "max_new_tokens"_a, "search"_a,
-           "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repetition_penalty"_a, "beam_size"_a, "seed"_a,
-           "stop"_a, "chat"_a, "system"_a.none(), "earlier"_a, "max_batch_tokens"_a, "edits"_a.none(),
-           "on_text"_a.none())
-      .def("fill", fill_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "words"_a, "max_batch_tokens"_a,
-           "edits"_a.none())
+      .def("translate", translate_lines, "texts"_a, nb::kw_only(), "settings"_a, "edits"_a.none(),
+           "progress"_a.none())
+      .def("score", score_lines, "texts"_a, nb::kw_only(), "targets"_a.none(), "settings"_a, "edits"_a.none(),
+           "progress"_a.none())
+      .def("embed", embed_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a, "edits"_a.none(),
+           "progress"_a.none())
+      .def("generate", generate_lines, "prompts"_a, nb::kw_only(), "earlier"_a, "settings"_a,
+           "edits"_a.none(), "on_text"_a.none())
+      .def("fill", fill_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a, "edits"_a.none())
       .def_prop_ro("mask_token", [](const LoadedModel& loaded) { return mask_token(loaded.folder()); })
       .def("tokenize", tokenize, "text"_a, nb::kw_only(), "special_tokens"_a, "of_target"_a)
       .def("decode", decode, "ids"_a, nb::kw_only(), "skip_special_tokens"_a, "of_target"_a);

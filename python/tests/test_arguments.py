@@ -61,7 +61,7 @@ def taken(function: Callable[..., Any], demo: mh.Model) -> dict[str, Any]:
 def test_every_argument_is_of_its_type(demo: mh.Model, name: str) -> None:
     function = FUNCTIONS[name](demo)
     for one in parameters(function):
-        hint = str(one.annotation)
+        hint = one.annotation if isinstance(one.annotation, str) else inspect.formatannotation(one.annotation)
         wrong: list[tuple[Any, type[Exception]]] = []
         if "Any" not in hint and hint not in ("Mask", "Replacement"):
             wrong.append((NOTHING, mh.ArgumentTypeError))
@@ -98,7 +98,13 @@ def test_numbers_of_numpy_are_numbers(demo: mh.Model) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda demo: demo.translate("a", beam_size=2**40), "`beam_size`: 1099511627776 is out of its range"),
+        (lambda demo: demo.translate("a", beam_size=2**40), "beam_size: expected an integer from 1 to 255, got 1099511627776"),
+        (lambda demo: demo.translate("a", beam_sise=2), "translate has no argument `beam_sise`; did you mean `beam_size`?"),
+        (lambda demo: demo.translate("a", length_penalty_form="gmnt"), 'length_penalty_form: expected one of "divide", "gnmt"'),
+        (lambda demo: demo.translate("a", length_penalty=float("nan")), "`length_penalty`: expected a finite number, got nan"),
+        (lambda demo: demo.translations("a", n_best=0), "; n_best: expected an integer from 1 to 255, got 0"),
+        (lambda demo: demo.score("a", "b", context=-1), "score: context: expected an integer from 0 to "),
+        (lambda demo: mh.bleu(["a"], ["b"], smoothing_value=0), "bleu: smoothing_value: expected a number from "),
         (lambda demo: mh.heads.importance(demo, ["a"], seed=-1), "importance: seed: expected an integer from 0 to .*, got -1"),
         (lambda demo: demo.decode([2**33]), "`ids`: expected whole numbers of 32 bits"),
         (lambda demo: demo.decode([10**7]), "token id 10000000: expected 0 to "),
@@ -145,7 +151,7 @@ def test_messages_have_a_role() -> None:
     model = mh.load(golden("generate/gpt2"))
     with pytest.raises(mh.UsageError, match="`messages`: a message has no 'role'"):
         model.generate("a", chat=True, messages=[{"rol": "user", "content": "b"}])
-    with pytest.raises(mh.UsageError, match="`seed`: -1"):
+    with pytest.raises(mh.UsageError, match="generate: seed: expected an integer from 0 to .*, got -1"):
         list(model.stream("a", seed=-1))
 
 

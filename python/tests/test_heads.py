@@ -248,6 +248,10 @@ def test_costs_and_bleu() -> None:
     score = mh.bleu(["two dogs run ."], ["two dogs run ."])
     assert float(score) == pytest.approx(100) and str(score).startswith("BLEU = 100.00")
     assert mh.bleu(["a b c d e"], [["a b c d"], ["a b c d e"]]).score == pytest.approx(100)
+    moses = mh.bleu(
+        ["Das ist z.B. gut."], ["Das ist z.B. gut !"], tokenizer="moses", language="de", smoothing="floor", smoothing_value=0.5
+    )
+    assert "tok:moses-de" in moses.signature and "smooth:floor[0.50]" in moses.signature
     with pytest.raises(mh.FormatError):
         mh.bleu(["a"], ["a", "b"])
     with pytest.raises(mh.UsageError, match="a list of texts, got str"):

@@ -43,6 +43,10 @@ def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -
     assert demo.translate(SENTENCES) == expected
     assert demo.translate(SENTENCES[0]) == expected[0]
     assert demo.translate([]) == []
+    gnmt = tool(
+        "translate", "--model", "demo", "--length-penalty-form", "gnmt", "--length-penalty", "2", texts=SENTENCES
+    ).splitlines()
+    assert demo.translate(SENTENCES, length_penalty_form="gnmt", length_penalty=2) == gnmt
     best = demo.translations(SENTENCES[0], n_best=3)
     assert [one.score for one in best] == sorted((one.score for one in best), reverse=True)
     assert demo.score(SENTENCES[0], best[0].text) == pytest.approx(best[0].log_probability, abs=1e-3)
@@ -286,7 +290,7 @@ def test_refuses_to_be_pickled(demo: mh.Model, what: Any) -> None:
 def test_refuses_what_is_no_text(demo: mh.Model) -> None:
     with pytest.raises(TypeError, match="`texts`: expected text or a list of texts, got int in it"):
         demo.translate([1])  # type: ignore[list-item]
-    with pytest.raises(mh.UsageError, match="beam size"):
+    with pytest.raises(mh.UsageError, match="translate: beam_size: expected an integer from 1 to 255"):
         demo.translate("a", beam_size=0)
 
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -115,6 +116,12 @@ TEST_F(HostileOptions, OfSearchesAndScores) {
     GenerateOptions options{.next_token = NextToken::kBeam, .length_penalty = {.alpha = wrong}};
     expect_option_refused("length_penalty", [&] { generate(model, prompts, options); });
   }
+  for (const int32_t wrong : {0, -1, kLeastInt, kMostInt}) {
+    expect_option_refused("beam_size", [&] { generate(model, prompts, {.beam_size = wrong}); });
+    expect_option_refused("max_new_tokens",
+                          [&] { generate(model, prompts, {.max_new_tokens = std::min(wrong, 0)}); });
+  }
+  expect_option_refused("temperature", [&] { generate(model, prompts, {.filters = {.temperature = kNan}}); });
   for (const double wrong : {kNan, -1.0, kInfinite})
     expect_option_refused("max_length_factor", [&] { check_search({.max_length_factor = wrong}); });
   for (const int32_t wrong : {-1, 1, kLeastInt, kMostInt})

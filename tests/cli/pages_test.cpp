@@ -32,6 +32,13 @@ void expect_current(const std::string& folder, std::initializer_list<const char*
 
 TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"train.md", "ledger.md", "trace.md"}, "Heads");
+  expect_current("docs/verbs", {"generate.md"}, "Next token");
+  expect_current("docs/verbs", {"generate.md", "embed.md", "fill.md"}, "Text");
+  expect_current("docs/verbs", {"score.md"}, "Windows of a text");
+  expect_current("docs/verbs", {"tokenize.md"}, "Learn a tokenizer");
+  expect_current("docs/verbs", {"bleu.md"}, "How BLEU is computed");
+  expect_current("docs/verbs", {"bleu.md"}, "Significance by bootstrap resampling");
+  expect_current("docs/verbs", {"translate.md"}, "Search");
   expect_current("docs/heads", {"circuits.md"}, "Circuits");
   expect_current("docs/heads", {"importance.md"}, "Importance");
   expect_current("docs/heads", {"relations.md"}, "Relations");

@@ -159,7 +159,7 @@ TEST_F(TokenizeVerb, BadInputIsOneLineAndAStatus) {
   expect_error(learn("'" + one + "' --ids"), 2, "cannot be given together");
   expect_error(learn("'" + one + "' -o x"), 2, "cannot be given together");
   expect_error(learn("'" + one + "' --vocabulary-size 3"), 2,
-               "--vocabulary-size: expected an integer from 4 to 1000000, got 3");
+               "--vocabulary-size: expected an integer from 4 to 16777216, got 3");
   expect_error(learn("'" + one + "' --normalization 1"), 2, "--normalization: expected nfkc|nfc|none, got 1");
   expect_error(learn("'" + one + "' '" + empty + "'"), 1, empty + " is empty");
   expect_error(learn("'" + blank + "'"), 1, blank + ": no words in it");

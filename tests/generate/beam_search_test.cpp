@@ -325,13 +325,13 @@ TEST_F(BeamSearchTest, ImpossibleOptionsAreNamed) {
     }
     return std::string("no error");
   };
-  EXPECT_THAT(message({.beam_size = 0}), HasSubstr("beam size: expected 1 to 255, got 0"));
+  EXPECT_THAT(message({.beam_size = 0}), HasSubstr("`beam_size`: expected an integer from 1 to 255, got 0"));
   EXPECT_THAT(message({.beam_size = 256}), HasSubstr("got 256"));
   EXPECT_THAT(message({.beam_size = 3, .n_best = 4}),
-              HasSubstr("n-best: expected 1 to the beam size 3, got 4"));
-  EXPECT_THAT(message({.max_length = 0}), HasSubstr("max length"));
+              HasSubstr("`n_best`: expected 1 to the beam size 3, got 4"));
+  EXPECT_THAT(message({.max_length = 0}), HasSubstr("`max_length`: expected"));
   EXPECT_THAT(message({.min_length = 9, .max_length = 8}),
-              HasSubstr("min length: expected 0 to the max length 8, got 9"));
+              HasSubstr("`min_length`: expected 0 to `max_length` 8, got 9"));
   EXPECT_THAT(message({.length_penalty = {.alpha = std::nan("")}}),
               HasSubstr("`length_penalty`: expected a number from -100 to 100, got nan"));
   EXPECT_THAT(message({.max_length_factor = -1}),

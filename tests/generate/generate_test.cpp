@@ -264,7 +264,7 @@ TEST_F(GenerateTest, RefusesWhatCannotBe) {
   expect_refused({{1}}, {.max_batch_tokens = 0}, "1");
   expect_refused({{1}}, {.next_token = NextToken::kGreedy, .filters = {.top_k = 3}}, "sampling");
   expect_refused({{1}}, {.next_token = NextToken::kBeam, .filters = {.repetition_penalty = 2}}, "beam");
-  expect_refused({{1}}, {.next_token = NextToken::kBeam, .beam_size = 0}, "beam size");
+  expect_refused({{1}}, {.next_token = NextToken::kBeam, .beam_size = 0}, "`beam_size`: expected");
   expect_refused({{1}}, {.stops = [](size_t, std::span<const int32_t>) { return true; }}, "`stops`");
   expect_refused({{1}}, {.next_token = NextToken::kBeam, .beam_size = 255, .end_tokens = {2}}, "256");
   expect_refused({{1}}, {.end_tokens = {-3}}, "-3");

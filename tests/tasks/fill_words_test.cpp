@@ -59,8 +59,8 @@ TEST_P(FillWords, MutedHeadsMatterAndBadTextsAreNamed) {
     EXPECT_THAT([&] { fill_words(folder, texts, options); }, ThrowsMessage<Error>(HasSubstr(what)));
   };
   expect_refused({mask, "The sky."}, {}, "text 2 has no mask; write " + mask);
-  expect_refused({mask}, {.words = 0}, "`words`: expected 1 to ");
-  expect_refused({mask}, {.words = 1000}, "`words`: expected 1 to ");
+  expect_refused({mask}, {.words = 0}, "`words`: expected an integer from 1 to ");
+  expect_refused({mask}, {.words = 1000}, "`words`: expected an integer from 1 to ");
   EXPECT_TRUE(fill_words(folder, {}).empty());
 }
 

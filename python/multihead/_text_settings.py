@@ -1,0 +1,60 @@
+"""Settings of what a model does with texts, as the library describes them: scripts/python_settings writes this file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+
+class BleuSettings(TypedDict, total=False):
+    tokenizer: Literal["13a", "intl", "moses", "none"]
+    language: Literal["en", "de"]
+    lowercase: bool
+    smoothing: Literal["exp", "floor", "add-k", "none"]
+    smoothing_value: float | None
+    effective_order: bool
+
+
+class EmbedSettings(TypedDict, total=False):
+    strict: bool
+    max_batch_tokens: int
+
+
+class FillSettings(TypedDict, total=False):
+    strict: bool
+    max_batch_tokens: int
+
+
+class GenerateSettings(TypedDict, total=False):
+    max_new_tokens: int
+    search: Literal["sample", "greedy", "beam"]
+    beam_size: int
+    length_penalty: float
+    length_penalty_form: Literal["divide", "gnmt"]
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repetition_penalty: float
+    seed: int
+    max_batch_tokens: int
+    stop: Sequence[str]
+    strict: bool
+    chat: bool
+    system: str | None
+
+
+class ScoreSettings(TypedDict, total=False):
+    context: int
+    stride: int
+    max_batch_tokens: int
+
+
+class TranslateSettings(TypedDict, total=False):
+    beam_size: int
+    length_penalty: float
+    length_penalty_form: Literal["divide", "gnmt"]
+    min_length: int
+    max_length: int
+    max_length_factor: float
+    max_batch_tokens: int
