@@ -57,12 +57,14 @@ class SettingFlags {
 
     template <class T, class R>
     void setting(std::string_view name, const T& value, const R& rule, const About& about) {
-      const std::string flag = "--" + flag_name(name);
+      const std::string flag = flag_of(verb_, name);
       if constexpr (detail::IsVector<T>::value) {
         const auto place = std::make_shared<std::vector<std::string>>();
         CLI::Option* option = verb_.add_option(flag, *place, about.help + "; may be given again")
                                   ->take_all()
                                   ->allow_extra_args(false);
+        if constexpr (detail::kIsSeveralNames<T>)
+          take_names<typename T::value_type>(option, std::nullopt, rule);
         keep(name, option, about, place);
       } else {
         add_one(name, flag, value, rule, about);
@@ -117,7 +119,9 @@ class SettingFlags {
       using Value = typename Inner<T>::Type;
       const CLI::Option* option = options_.find(name)->second;
       if (option->count() == 0) return;
-      if constexpr (detail::IsVector<T>::value) {
+      if constexpr (detail::kIsSeveralNames<T>) {
+        value = option->as<T>();
+      } else if constexpr (detail::IsVector<T>::value) {
         value.clear();
         for (const std::string& text : option->as<std::vector<std::string>>()) value.emplace_back(text);
       } else if constexpr (kHasNames<Value> && !std::is_enum_v<Value>) {
