@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from . import _native
 from ._errors import UsageError
+from ._names import listed
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -23,9 +24,11 @@ def described(verb: str) -> dict[str, dict[str, Any]]:
     return {setting["name"]: setting for setting in json.loads(_native.settings(verb))["settings"]}
 
 
-def settings(verb: str, arguments: Mapping[str, Any], **fixed: Any) -> str:
-    """The settings of the verb that are among a function's arguments, and `fixed`, as JSON."""
-    return json.dumps({name: arguments[name] for name in described(verb) if name in arguments} | fixed)
+def settings(verb: str, arguments: Mapping[str, Any]) -> str:
+    """The settings of the verb that are among a function's arguments, as JSON; of several names one may be given alone."""
+    several = {name for name, one in described(verb).items() if one["kind"] in ("texts", "names")}
+    found = {name: arguments[name] for name in described(verb) if name in arguments}
+    return json.dumps({name: listed(value, name) if name in several else value for name, value in found.items()})
 
 
 def _nearest(name: str, names: list[str]) -> str:

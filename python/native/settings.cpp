@@ -11,11 +11,14 @@
 #include "module_parts.h"
 #include "multihead/base/error.h"
 #include "multihead/base/suggestions.h"
+#include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/importance/pruning_curve.h"
-#include "multihead/heads/measures/head_evidence.h"
 #include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/heads/measures/heads_relations.h"
 #include "multihead/heads/measures/heads_similar.h"
+#include "multihead/heads/measures/heads_where.h"
+#include "multihead/heads/patching/heads_patch.h"
 #include "multihead/io/describe_settings.h"
 
 namespace mh::python {
@@ -35,11 +38,14 @@ std::string described(Settings defaults) {
 }
 
 std::string settings(const std::string& verb) {
+  if (verb == "alignment" || verb == "stats") return described(ObserveHeadsOptions());
+  if (verb == "attribution") return described(FaithfulnessOptions());
   if (verb == "circuits") return described(CircuitsOptions());
   if (verb == "importance") return described(ImportanceSettings());
+  if (verb == "patch") return described(PatchOptions());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());
-  if (verb == "where") return described(WhereOptions());
+  if (verb == "where") return described(WhereSettings());
   throw UsageError("no settings of `multihead heads " + verb + "` are described");
 }
 

@@ -32,8 +32,12 @@ void expect_current(const std::string& folder, std::initializer_list<const char*
 
 TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"train.md", "ledger.md", "trace.md"}, "Heads");
+  expect_current("docs/heads", {"attribution.md"}, "Attribution");
+  expect_current("docs/heads", {"attribution.md"}, "A corpus");
   expect_current("docs/heads", {"circuits.md"}, "Circuits");
   expect_current("docs/heads", {"importance.md"}, "Importance");
+  expect_current("docs/heads", {"patch.md"}, "Patching");
+  expect_current("docs/heads", {"prune.md"}, "Pruning");
   expect_current("docs/heads", {"relations.md"}, "Relations");
   expect_current("docs/heads", {"similar.md"}, "Similarity");
   expect_current("docs/heads", {"where.md"}, "Evidence");
