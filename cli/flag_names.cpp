@@ -11,6 +11,7 @@ struct OtherName {
   std::string_view verb, field, flag;
 };
 constexpr OtherName kOtherNames[] = {{"demo", "folder", "out"},
+                                     {"attribution", "methods", "method"},
                                      {"generate", "beam_size", "beam"},
                                      {"bleu", "tokenizer", "tokenize"},
                                      {"bleu", "smoothing", "smooth"},
@@ -29,6 +30,13 @@ std::string flag_name(std::string_view field) {
   std::string name(field);
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
+}
+
+std::string flag_of(const CLI::App& verb, std::string_view field) {
+  for (const OtherName& other : kOtherNames) {
+    if (other.verb == verb.get_name() && other.field == field) return "--" + std::string(other.flag);
+  }
+  return "--" + flag_name(field);
 }
 
 std::string with_flags(const CLI::App& verb, std::string_view message) {

@@ -13,7 +13,7 @@ namespace mh::cli {
 /// "d_key" -> "d-key": a setting's name on the command line, without the dashes in front.
 std::string flag_name(std::string_view field);
 
-/// "--d-key": the flag for this setting, which a few verbs call otherwise.
+/// The flag of a setting of the verb: "--d-key", or another name where the verb has one.
 std::string flag_of(const CLI::App& verb, std::string_view field);
 
 /// A message of the library with `field` replaced by --flag wherever `verb` has that flag.

@@ -58,6 +58,8 @@ class SettingFlags {
         CLI::Option* option = verb_.add_option(flag, *place, about.help + "; may be given again")
                                   ->take_all()
                                   ->allow_extra_args(false);
+        if constexpr (detail::kIsSeveralNames<T>)
+          take_names<typename T::value_type>(option, std::nullopt, rule);
         keep(name, option, about, place);
       } else {
         add_one(name, flag, value, rule, about);
@@ -114,7 +116,9 @@ class SettingFlags {
       const auto found = options_.find(name);
       if (found == options_.end() || found->second->count() == 0) return;
       const CLI::Option* option = found->second;
-      if constexpr (detail::IsVector<T>::value) {
+      if constexpr (detail::kIsSeveralNames<T>) {
+        value = option->as<T>();
+      } else if constexpr (detail::IsVector<T>::value) {
         value.clear();
         for (const std::string& text : option->as<std::vector<std::string>>()) value.emplace_back(text);
       } else if constexpr (kHasNames<Value> && !std::is_enum_v<Value>) {

@@ -10,6 +10,7 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
+#include "cli/heads/report_flags.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "multihead/base/error.h"
@@ -50,26 +51,29 @@ std::string alignment_table(const AlignmentReport& report, size_t top) {
 
 void add_heads_alignment(CLI::App& heads) {
   struct Flags {
+    ReportFlags<ObserveHeadsOptions> report = {};
     CorpusFlags corpus = {};
     int top = 10;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* verb = heads.add_subcommand("alignment", "Which heads of cross-attention align words");
+  flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.trees = true, .alignment = true});
   add_number(*verb, "--top", flags->top, {.low = 1}, "Heads of the table");
   rare_flags(*verb, {"--top"});
   verb->footer(
       "Example:\n"
       "  multihead heads alignment demo -i test.en --target test.de --alignment test.align");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
+  when_chosen(*verb, [flags] {
     if (flags->corpus.alignment.empty())
       throw UsageError("alignments are needed to compare with: give --alignment FILE");
-    CorpusRun run(flags->corpus);
-    const AlignmentReport report = heads_alignment(run.folder(), run.corpus(), run.options());
-    write_text(flags->corpus.output, flags->corpus.json
-                                         ? alignment_json(report, flags->corpus.model)
-                                         : alignment_table(report, static_cast<size_t>(flags->top)));
+    ObserveHeadsOptions options = flags->report.settings.given();
+    CorpusRun run(flags->report.model, flags->corpus);
+    run.attach(options);
+    flags->report.write(heads_alignment(run.folder(), run.corpus(), options), options, alignment_json,
+                        [&](const AlignmentReport& found) {
+                          return alignment_table(found, static_cast<size_t>(flags->top));
+                        });
   });
 }
 

@@ -4,11 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "cli/common.h"
 #include "cli/heads/circuits_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "multihead/heads/measures/heads_circuits.h"
@@ -18,35 +16,29 @@ namespace mh::cli {
 
 void add_heads_circuits(CLI::App& heads) {
   struct Flags {
-    std::string model = {}, output = {};
-    ReportFlags<CircuitsOptions> settings = {};
+    ReportFlags<CircuitsOptions> report = {};
     int shown = 20;
-    bool json = false;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* verb = heads.add_subcommand(
       "circuits", "W_QK and W_OV of every head: spectra, copying, compositions; from the weights alone");
-  add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
+  flags->report.add(*verb, "Write JSON; all compositions unless --compositions is given");
   CLI::Option* compositions =
       add_number(*verb, "--compositions", flags->shown, {.low = 0},
                  "How many compositions are shown, the strongest; 0: none are computed");
-  verb->add_flag("--json", flags->json, "Write JSON; all compositions unless --compositions is given");
-  add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
-  flags->settings.add(*verb);
   verb->footer("Example:\n  multihead heads circuits minilm\n  multihead heads circuits demo --json");
-  verb->callback([flags, verb, compositions] {
-    refuse_flags_of_heads(*verb);
-    CircuitsOptions options = flags->settings.given();
+  when_chosen(*verb, [flags, compositions] {
+    CircuitsOptions options = flags->report.settings.given();
     options.compositions = flags->shown > 0;
-    const ModelFolder folder = load_model(flags->model);
-    const CircuitsReport circuits = heads_circuits(*folder.model, options);
+    const ModelFolder folder = load_model(flags->report.model);
     const auto shown = static_cast<size_t>(flags->shown);
-    write_text(flags->output, flags->json ? flags->settings.with_options(
-                                                circuits_json(flags->model, circuits,
-                                                              compositions->count() > 0 ? std::optional(shown)
-                                                                                        : std::nullopt),
-                                                options)
-                                          : circuits_table(circuits, {.compositions = shown}));
+    const auto listed = compositions->count() > 0 ? std::optional(shown) : std::nullopt;
+    flags->report.write(
+        heads_circuits(*folder.model, options), options,
+        [&](const CircuitsReport& found, const std::string& model) {
+          return circuits_json(model, found, listed);
+        },
+        [&](const CircuitsReport& found) { return circuits_table(found, {.compositions = shown}); });
   });
 }
 

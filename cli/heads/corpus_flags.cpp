@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "cli/common.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
-#include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/importance/scored_texts.h"
 
@@ -23,17 +23,18 @@ bool is_pipe(const std::string& path) {
   return std::filesystem::is_fifo(path, none);
 }
 
+}  // namespace
+
 CorpusFiles files_of(const CorpusFlags& flags) {
   check_alignment(flags.alignment, flags.target, flags.target_conllu);
-  return readable_again({.input = flags.input,
-                         .target = flags.target,
-                         .pairs = flags.pairs,
-                         .conllu = flags.conllu,
-                         .target_conllu = flags.target_conllu,
-                         .alignment = flags.alignment});
+  return {.input = flags.input,
+          .target = flags.target,
+          .pairs = flags.pairs,
+          .conllu = flags.conllu,
+          .target_conllu = flags.target_conllu,
+          .alignment = flags.alignment,
+          .limits = text_limits()};
 }
-
-}  // namespace
 
 void check_alignment(const std::string& alignment, const std::string& target,
                      const std::string& target_conllu, std::string_view target_flag) {
@@ -57,7 +58,6 @@ CorpusFiles readable_again(CorpusFiles files) {
 }
 
 void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes) {
-  add_model(verb, flags.model, "The model folder, a .gguf file, or demo")->required();
   verb.add_option("-i,--input", flags.input, "Sentences, one a line (gzip or not); without: standard input")
       ->type_name("FILE");
   verb.add_option("--target", flags.target,
@@ -78,28 +78,21 @@ void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& take
   if (takes.alignment)
     verb.add_option("--alignment", flags.alignment, "Word alignments (Pharaoh format), one line a sentence")
         ->type_name("FILE");
-  add_output_flag(verb, "-o,--output", flags.output, "Write to this file instead of standard output");
-  verb.add_flag("--json", flags.json, "Write JSON instead of a table");
   add_head_change_flags(verb, flags.changes);
-  add_number(verb, "--max-batch-tokens", flags.max_batch_tokens, {.low = 1},
-             "Most source and target tokens in a batch");
   add_limit_flags(verb);
-  rare_flags(verb, {"--max-batch-tokens"});
 }
 
-CorpusRun::CorpusRun(const CorpusFlags& flags, bool scored)
-    : model_(scored ? load_scored(flags.model) : SentenceModel{.folder = load_model(flags.model)}),
+CorpusRun::CorpusRun(const std::string& model, const CorpusFlags& flags, bool scored)
+    : model_(scored ? load_scored(model) : SentenceModel{.folder = load_model(model)}),
       changed_(changed_heads(flags.changes)),
-      max_batch_tokens_(flags.max_batch_tokens),
-      corpus_(files_of(flags)) {
+      corpus_(readable_again(files_of(flags))) {
   model_.folder.model->check(changed_);
 }
 
-ObserveHeadsOptions CorpusRun::options() {
-  return {.observe = {.max_batch_tokens = max_batch_tokens_,
-                      .sites = changed_.empty() ? nullptr : &changed_,
-                      .progress = [this](int64_t done) { progress_.show(done); }},
-          .remark = [](const std::string& line) { remark(line); }};
+void CorpusRun::attach(ObserveHeadsOptions& options) {
+  if (!changed_.empty()) options.observe.sites = &changed_;
+  options.observe.progress = [this](int64_t done) { progress_.show(done); };
+  options.remark = [](const std::string& line) { remark(line); };
 }
 
 std::string what_was_read(const CorpusRead& read) {
@@ -109,15 +102,18 @@ std::string what_was_read(const CorpusRead& read) {
   return text + "\n";
 }
 
-void refuse_flags_of_heads(const CLI::App& verb) {
-  for (const CLI::Option* option : verb.get_parent()->get_options()) {
-    if (option->count() == 0) continue;
-    if (option->get_positional())
-      throw UsageError(fmt::format("{} is one argument too many; see {} --help", option->results().back(),
-                                   typed_name(verb)));
-    throw UsageError(fmt::format("{} is a flag of multihead heads MODEL, not of {}; see {} --help",
-                                 option->get_name(), typed_name(verb), typed_name(verb)));
-  }
+void when_chosen(CLI::App& verb, std::function<void()> run) {
+  verb.callback([&verb, run = std::move(run)] {
+    for (const CLI::Option* option : verb.get_parent()->get_options()) {
+      if (option->count() == 0) continue;
+      if (option->get_positional())
+        throw UsageError(fmt::format("{} is one argument too many; see {} --help", option->results().back(),
+                                     typed_name(verb)));
+      throw UsageError(fmt::format("{} is a flag of multihead heads MODEL, not of {}; see {} --help",
+                                   option->get_name(), typed_name(verb), typed_name(verb)));
+    }
+    run();
+  });
 }
 
 }  // namespace mh::cli

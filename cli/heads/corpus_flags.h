@@ -21,14 +21,11 @@ class App;
 namespace mh::cli {
 
 struct CorpusFlags {
-  std::string model = {}, output = {};
   std::string input = {}, target = {}, pairs = {}, conllu = {}, target_conllu = {}, alignment = {};
   HeadChangeFlags changes = {};
-  int64_t max_batch_tokens = 2048;
-  bool json = false;
 };
 
-/// The flags of a verb of `heads`; `options` has which of those it takes that not all do.
+/// The flags of a verb of `heads`; `takes` has those that not all do.
 struct CorpusVerb {
   bool trees = false;      // --target-conllu: which relations there are, on both sides
   bool alignment = false;  // --alignment
@@ -39,6 +36,8 @@ void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& take
 /// Throws UsageError on an alignment without translations; target_flag: the other flag that gives these.
 void check_alignment(const std::string& alignment, const std::string& target,
                      const std::string& target_conllu, std::string_view target_flag = "--target");
+/// Throws as check_alignment() does.
+CorpusFiles files_of(const CorpusFlags& flags);
 /// Files for a measure that reads its corpus more than once, with the limits that the flags set: sentences from standard input or
 /// from a pipe are read here. Throws UsageError on other files that are pipes.
 CorpusFiles readable_again(CorpusFiles files);
@@ -47,17 +46,17 @@ CorpusFiles readable_again(CorpusFiles files);
 class CorpusRun {
  public:
   /// scored: what load_scored_model() opens.
-  explicit CorpusRun(const CorpusFlags& flags, bool scored = false);
+  CorpusRun(const std::string& model, const CorpusFlags& flags, bool scored = false);
 
   const ModelFolder& folder() const { return model_.folder; }
   const SentenceModel& model() const { return model_; }
   HeadsCorpus& corpus() { return corpus_; }
-  ObserveHeadsOptions options();
+  /// Gives the options the changes of heads that were asked for, progress and remarks. REQUIRES: this outlives their use.
+  void attach(ObserveHeadsOptions& options);
 
  private:
   SentenceModel model_;  // where it is not scored, its folder alone
   SiteValues changed_;
-  int64_t max_batch_tokens_;
   FilesCorpus corpus_;
   Progress progress_{"read", "sentences"};
 };

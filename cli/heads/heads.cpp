@@ -17,6 +17,7 @@
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/setting_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -33,17 +34,18 @@ namespace mh::cli {
 namespace {
 
 struct HeadsFlags {
-  std::string model, input, output, target;
-  std::string conllu, target_conllu, alignment;
-  std::string text, target_text, text_pair, input_pair, save, svg;
+  std::string model, output;
+  CorpusFlags corpus;
+  std::string text, target_text, text_pair, save, svg;
   std::vector<std::string> heads;
-  HeadChangeFlags changes;
+  SettingFlags settings;
   InspectOptions options;
   int64_t least_support = 10;
   bool json = false, numbers = false;
 
   CLI::App* verb = nullptr;
   bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
+  bool has_corpus() const { return !corpus.input.empty() || !corpus.conllu.empty(); }
 };
 
 /// The heads to draw, in the order in which they are named, each once.
@@ -58,19 +60,20 @@ std::vector<HeadName> heads_of(const Model& model, const std::vector<HeadPattern
 }
 
 void run(HeadsFlags& flags) {
-  check_alignment(flags.alignment, flags.target, flags.target_conllu);
+  flags.settings.take(flags.options);
+  CorpusFiles files = files_of(flags.corpus);
   const bool on_text = !flags.text.empty();
   for (const char* flag : {"--head", "--save", "--svg", "--numbers", "--target-text", "--text-pair"}) {
     if (!on_text && flags.given(flag))
       throw UsageError(fmt::format("{} needs a sentence: give --text", flag));
   }
   for (const char* flag : {"--target", "--target-conllu", "--alignment", "--input-pair"}) {
-    if (on_text && flags.input.empty() && flags.conllu.empty() && flags.given(flag))
+    if (on_text && !flags.has_corpus() && flags.given(flag))
       throw UsageError(
           fmt::format("{} belongs to the lines of -i or --conllu, which are missing; --text has {}", flag,
                       flag == std::string_view("--input-pair") ? "--text-pair" : "--target-text"));
   }
-  if (flags.given("--least-support") && flags.conllu.empty() && flags.target_conllu.empty())
+  if (flags.given("--least-support") && files.conllu.empty() && files.target_conllu.empty())
     throw UsageError("--least-support is for tables of relations: give --conllu or --target-conllu");
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
@@ -80,21 +83,14 @@ void run(HeadsFlags& flags) {
 
   const ModelFolder folder = load_model(flags.model);
   std::vector<HeadName> heads = heads_of(*folder.model, wanted);
-  SiteValues changed = changed_heads(flags.changes);
+  SiteValues changed = changed_heads(flags.corpus.changes);
   folder.model->check(changed);
   if (!changed.empty()) flags.options.observe.sites = &changed;
 
   std::string output;
   std::optional<HeadReport> report;
-  if (!on_text || !flags.input.empty() || !flags.conllu.empty()) {
-    CorpusFiles files{.input = flags.input,
-                      .target = flags.target,
-                      .pairs = flags.input_pair,
-                      .conllu = flags.conllu,
-                      .target_conllu = flags.target_conllu,
-                      .alignment = flags.alignment,
-                      .limits = text_limits()};
-    if (flags.input.empty() && flags.conllu.empty()) files.lines = read_text("");
+  if (!on_text || flags.has_corpus()) {
+    if (!flags.has_corpus()) files.lines = read_text("");
     FilesCorpus text(std::move(files));
     Progress progress("read", "sentences");
     flags.options.observe.progress = [&](int64_t done) { progress.show(done); };
@@ -141,24 +137,11 @@ void add_heads(CLI::App& app) {
       app.add_subcommand("heads", "Show what each head does: statistics, relations, alignment, heat maps");
   add_model(*verb, flags->model, "The model folder, or demo, a translator that comes with multihead")
       ->default_str("needed");  // but not by the verbs of this one
-  verb->add_option(
-      "-i,--input", flags->input,
-      "Source sentences (gzip or not) from this file, not standard input; not needed with --text");
   add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
-  verb->add_option("--target", flags->target,
-                   "Their translations, line by line; without: the model's greedy translations");
-  verb->add_option(
-      "--input-pair", flags->input_pair,
-      "Second texts of --input, line by line, which an encoder such as BERT reads together with it");
-  verb->add_option("--conllu", flags->conllu,
-                   "Dependency trees of the source sentences (CoNLL-U): which head follows which relation");
-  verb->add_option("--target-conllu", flags->target_conllu,
-                   "Dependency trees of the target sentences (CoNLL-U)");
-  verb->add_option("--alignment", flags->alignment,
-                   "Word alignments (Pharaoh format): which head aligns words");
+  add_corpus_flags(*verb, flags->corpus, {.trees = true, .alignment = true, .pairs = true});
   add_number(*verb, "--least-support", flags->least_support, {.low = 0},
              "Leave relations of fewer words out of the table");
-  verb->add_option("--text", flags->text, "Sentence on which heads are drawn")
+  verb->add_option("--text", flags->text, "Sentence on which heads are drawn; needs no --input")
       ->each([](const std::string& text) {
         if (text.find_first_not_of(" \t\n") == std::string::npos)
           throw UsageError("--text: expected a sentence, got none");
@@ -182,21 +165,15 @@ void add_heads(CLI::App& app) {
                       "Draw an SVG picture on --text: each --head; without --head all heads, small"),
       ".svg", "an SVG picture");
   verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures")->excludes(numbers);
-  add_head_change_flags(*verb, flags->changes);
-  add_number(*verb, "--max-batch-tokens", flags->options.observe.max_batch_tokens, {.low = 1},
-             "Most source and target tokens in a batch");
-  add_limit_flags(*verb);
-  name_values(*verb, "FILE",
-              {"--input", "--output", "--target", "--input-pair", "--conllu", "--target-conllu",
-               "--alignment", "--svg"});
+  flags->settings.add(*verb, flags->options);
+  name_values(*verb, "FILE", {"--output", "--svg"});
   name_values(*verb, "HEAD", {"--head"});
   name_values(*verb, "DIR|FILE", {"--save"});
   group_flags(*verb, "Trees and alignments",
               {"--conllu", "--target-conllu", "--alignment", "--least-support"});
   group_flags(*verb, "One sentence",
               {"--text", "--target-text", "--text-pair", "--head", "--numbers", "--svg", "--save"});
-  rare_flags(*verb, {"--least-support", "--target-text", "--input-pair", "--text-pair", "--numbers",
-                     "--max-batch-tokens"});
+  rare_flags(*verb, {"--least-support", "--target-text", "--input-pair", "--text-pair", "--numbers"});
   verb->footer(
       "Example:\n"
       "  multihead heads model -i test.en --target test.de\n"

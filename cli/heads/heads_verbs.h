@@ -1,6 +1,8 @@
 // The verbs of `multihead heads`, one file each.
 #pragma once
 
+#include <functional>
+
 namespace CLI {
 class App;
 }
@@ -18,7 +20,7 @@ void add_heads_stats(CLI::App& heads);
 void add_heads_similar(CLI::App& heads);
 void add_heads_where(CLI::App& heads);
 
-/// Refuses flags and arguments of `heads` itself, which CLI11 would hand on to its verbs.
-void refuse_flags_of_heads(const CLI::App& verb);
+/// Runs this when the verb is chosen. Flags and arguments of `heads` itself, which CLI11 would hand on to its verbs, are refused.
+void when_chosen(CLI::App& verb, std::function<void()> run);
 
 }  // namespace mh::cli

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "cli/common.h"
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/importance_report.h"
@@ -15,21 +14,21 @@ namespace mh::cli {
 namespace {
 
 struct ImportanceFlags {
+  ReportFlags<ImportanceSettings> report = {};
   CorpusFlags corpus = {};
-  ReportFlags<ImportanceSettings> settings = {};
   int64_t top = 20;
 };
 
 void run_importance(const ImportanceFlags& flags) {
-  ImportanceSettings settings = flags.settings.given();
-  CorpusRun run(flags.corpus, true);
-  settings.importance.texts.read = run.options();
+  ImportanceSettings settings = flags.report.settings.given();
+  CorpusRun run(flags.report.model, flags.corpus, true);
+  run.attach(settings.importance.texts.read);
   const auto top = static_cast<size_t>(flags.top);
   const auto write = [&](const auto& found, const auto& table_of) {
-    write_text(flags.corpus.output,
-               flags.corpus.json
-                   ? flags.settings.with_options(importance_json(found, flags.corpus.model), settings)
-                   : table_of(found));
+    flags.report.write(
+        found, settings,
+        [](const auto& report, const std::string& model) { return importance_json(report, model); },
+        table_of);
   };
   if (settings.curve) {
     write(pruning_curve(run.model(), run.corpus(), settings.importance, settings.steps),
@@ -48,18 +47,15 @@ void add_heads_importance(CLI::App& heads) {
   auto flags = std::make_shared<ImportanceFlags>();
   CLI::App* verb = heads.add_subcommand(
       "importance", "How much each head matters on a corpus, ranked; the score as heads are muted");
+  flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
-  flags->settings.add(*verb);
   add_number(*verb, "--top", flags->top, {.low = 0, .high = 1000000}, "Heads shown; 0: all");
   verb->footer(
       "Example:\n"
       "  multihead heads importance minilm -i corpus.txt\n"
       "  multihead heads importance demo -i test.en --target test.de \\\n"
       "    --by ablation --curve");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    run_importance(*flags);
-  });
+  when_chosen(*verb, [flags] { run_importance(*flags); });
 }
 
 }  // namespace mh::cli

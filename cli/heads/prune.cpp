@@ -17,9 +17,9 @@
 #include "cli/convert_sentences.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/prune_report.h"
+#include "cli/heads/report_flags.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
-#include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/folder_source.h"
@@ -31,12 +31,39 @@
 namespace mh::cli {
 namespace {
 
+constexpr const char* kPruning = "Pruning";
+constexpr const char* kComparison = "Comparison with the model that was given";
+constexpr EnumNames<NumberType> kNumberTypeNames = {{"float32", NumberType::kFloat32},
+                                                    {"bfloat16", NumberType::kBFloat16}};
+
+struct PruneSettings {
+  std::vector<HeadPattern> heads = {};
+  std::optional<NumberType> dtype = {};
+  std::optional<uint64_t> seed = {};
+  int32_t rounds = 3;
+
+  template <class V>
+  void visit(V& v) {
+    v("heads", heads, {},
+      {.group = kPruning,
+       .help = "Head to remove, e.g. encoder.3.self_attention.1, or several: 'encoder.*.1'",
+       .value = "HEAD"});
+    v("dtype", dtype, kNumberTypeNames,
+      {.group = kPruning,
+       .help = "How numbers are written; without: bfloat16 where all of them are, else float32",
+       .rare = true});
+    v("seed", seed, Rule<uint64_t>{},
+      {.group = kComparison, .help = "Seed of the random tokens", .otherwise = "1", .rare = true});
+    v("rounds", rounds, {.low = 1, .high = 1000},
+      {.group = kComparison,
+       .help = "How often each model is timed; the shortest time counts",
+       .rare = true});
+  }
+};
+
 struct PruneFlags {
+  SettingsOfReport<PruneSettings> settings = {};
   std::string model = {}, out = {}, heads_from = {}, source = {}, target = {};
-  std::vector<std::string> heads = {};
-  std::optional<NumberType> type = {};
-  uint64_t seed = 1;
-  int rounds = 3;
   bool json = false;
   CLI::App* verb = nullptr;
 };
@@ -63,13 +90,18 @@ std::vector<HeadPattern> heads_in_file(const std::string& path) {
   return heads;
 }
 
-std::vector<HeadPattern> heads_of(const PruneFlags& flags) {
-  std::vector<HeadPattern> heads;
-  if (!flags.heads_from.empty()) heads = heads_in_file(flags.heads_from);
-  for (const std::string& head : flags.heads) heads.emplace_back(head);
-  if (heads.empty())
+/// The heads of the file come before those of --heads, and in place of those of another report.
+PruneSettings settings_of(const PruneFlags& flags) {
+  PruneSettings settings = flags.settings.given();
+  if (!flags.heads_from.empty()) {
+    std::vector<HeadPattern> heads = heads_in_file(flags.heads_from);
+    if (flags.verb->get_option("--heads")->count() > 0)
+      heads.insert(heads.end(), settings.heads.begin(), settings.heads.end());
+    settings.heads = std::move(heads);
+  }
+  if (settings.heads.empty())
     throw UsageError("name heads that are to go: --heads encoder.3.self_attention.1, or --heads-from FILE");
-  return heads;
+  return settings;
 }
 
 /// bfloat16 where all numbers are, so that what is left is written as it was.
@@ -95,18 +127,18 @@ int64_t weight_bytes_in(const std::filesystem::path& path) {
 }
 
 void run_prune(const PruneFlags& flags) {
-  const std::vector<HeadPattern> heads = heads_of(flags);
+  const PruneSettings settings = settings_of(flags);
   check_new_folder(flags.out);
   ModelFolder folder = load_model(flags.model);
   const CompareOn on{.source = flags.source,
                      .target = flags.target,
-                     .seed = flags.seed,
-                     .seed_given = flags.verb->get_option("--seed")->count() > 0};
+                     .seed = settings.seed.value_or(1),
+                     .seed_given = settings.seed.has_value()};
   const ComparedSentences sentences = compared_sentences(folder, on);
   PruneReport report{.model = flags.model,
                      .out = flags.out,
-                     .plan = plan_pruning(*folder.model, heads),
-                     .type = flags.type.value_or(type_of(folder)),
+                     .plan = plan_pruning(*folder.model, settings.heads),
+                     .type = settings.dtype.value_or(type_of(folder)),
                      .compared_on = sentences.what};
   const std::unique_ptr<Model> given = std::exchange(folder.model, prune_heads(*folder.model, report.plan));
   const std::vector<HeadName> removed = report.plan.removed_heads();
@@ -123,7 +155,8 @@ void run_prune(const PruneFlags& flags) {
                     "than rounding explains; nothing was written",
                     found.largest, found.magnitude));
   }
-  report.seconds = compare_speed(*given, *folder.model, sentences.sources, sentences.targets, flags.rounds);
+  report.seconds =
+      compare_speed(*given, *folder.model, sentences.sources, sentences.targets, settings.rounds);
   report.parameters = {given->parameter_count(), folder.model->parameter_count()};
   StopSignals::stoppable_loops([&] {
     save_model_folder(flags.out, folder,
@@ -132,7 +165,8 @@ void run_prune(const PruneFlags& flags) {
   report.weight_bytes = {
       folder.shipped ? std::ssize(folder.source->read("model.safetensors")) : weight_bytes_in(folder.path),
       weight_bytes_in(flags.out)};
-  write_text("", flags.json ? prune_json(report) : prune_table(report));
+  write_text("",
+             flags.json ? flags.settings.with_options(prune_json(report), settings) : prune_table(report));
 }
 
 }  // namespace
@@ -142,40 +176,24 @@ void add_heads_prune(CLI::App& heads) {
   CLI::App* verb = flags->verb =
       heads.add_subcommand("prune", "Remove heads for good: the muted model as a smaller folder");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
-  verb->add_option("--heads", flags->heads,
-                   "Head to remove, e.g. encoder.3.self_attention.1, or several: 'encoder.*.1'; may be "
-                   "given again")
-      ->take_all()
-      ->allow_extra_args(false);
+  flags->settings.add(*verb);
   verb->add_option("--heads-from", flags->heads_from,
                    "Take names of heads from this file, the first of each line, e.g. a ranked table");
   verb->add_option("--out", flags->out, "The folder to make")->required();
-  take_names(
-      verb->add_option("--dtype", flags->type,
-                       "How numbers are written; without: bfloat16 where all of them are, else float32"),
-      flags->type, {{"float32", NumberType::kFloat32}, {"bfloat16", NumberType::kBFloat16}});
   verb->add_option("--source", flags->source,
                    "Compare outputs and time on these sentences; without: on random tokens");
   verb->add_option("--target", flags->target, "Of a translator: translations of --source, line by line");
-  add_number(*verb, "--seed", flags->seed, {}, "Seed of the random tokens");
-  add_number(*verb, "--rounds", flags->rounds, {.low = 1, .high = 1000},
-             "How often each model is timed; the shortest time counts");
   verb->add_flag("--json", flags->json, "Print JSON");
   add_limit_flags(*verb);
   name_values(*verb, "DIR", {"--out"});
   name_values(*verb, "FILE", {"--heads-from", "--source", "--target"});
-  name_values(*verb, "HEAD", {"--heads"});
-  group_flags(*verb, "Comparison with the model that was given",
-              {"--source", "--target", "--seed", "--rounds"});
-  rare_flags(*verb, {"--seed", "--rounds", "--dtype"});
+  group_flags(*verb, kPruning, {"--heads-from"});
+  group_flags(*verb, kComparison, {"--source", "--target"});
   verb->footer(
       "Example:\n"
       "  multihead heads prune minilm --out pruned --heads 'encoder.5.self_attention.*'\n"
       "  multihead heads prune demo --heads-from ranked.txt --out pruned --json");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    run_prune(*flags);
-  });
+  when_chosen(*verb, [flags] { run_prune(*flags); });
 }
 
 }  // namespace mh::cli

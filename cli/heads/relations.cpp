@@ -26,8 +26,8 @@ namespace mh::cli {
 namespace {
 
 struct RelationsFlags {
+  ReportFlags<RelationsOptions> report = {};
   CorpusFlags corpus = {};
-  ReportFlags<RelationsOptions> settings = {};
   std::string relation = {};
   int top = 10;
 };
@@ -125,38 +125,39 @@ std::string probe_lines(const RelationsReport& report) {
   return wrapped(text.substr(1) + ".").insert(0, "\n");
 }
 
+void run_relations(const RelationsFlags& flags) {
+  if (flags.corpus.conllu.empty() && flags.corpus.target_conllu.empty())
+    throw UsageError("relations are those of dependency trees: give --conllu FILE");
+  RelationsOptions options = flags.report.settings.given();
+  CorpusRun run(flags.report.model, flags.corpus);
+  run.attach(options.observe);
+  if (!flags.relation.empty()) options.random = false;
+  flags.report.write(heads_relations(run.folder(), run.corpus(), options), options, relations_json,
+                     [&](const RelationsReport& found) {
+                       return counted(found.read.sentences, "sentence") + "\n" +
+                              (flags.relation.empty()
+                                   ? best_tables(found, options.least_support)
+                                   : ranking(found, flags.relation, static_cast<size_t>(flags.top))) +
+                              probe_lines(found);
+                     });
+}
+
 }  // namespace
 
 void add_heads_relations(CLI::App& heads) {
   auto flags = std::make_shared<RelationsFlags>();
   CLI::App* verb = heads.add_subcommand("relations", "Which head follows which grammatical relation");
+  flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.trees = true});
   verb->add_option("--relation", flags->relation, "Rank all heads for this relation, e.g. obj")
       ->type_name("NAME");
   add_number(*verb, "--top", flags->top, {.low = 1}, "Heads of a ranking");
   rare_flags(*verb, {"--top"});
-  flags->settings.add(*verb);
   verb->footer(
       "Example:\n"
       "  multihead heads relations minilm --conllu en_ewt-ud-dev.conllu\n"
       "  multihead heads relations minilm --conllu en_ewt-ud-dev.conllu --relation obj");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    if (flags->corpus.conllu.empty() && flags->corpus.target_conllu.empty())
-      throw UsageError("relations are those of dependency trees: give --conllu FILE");
-    RelationsOptions options = flags->settings.given();
-    CorpusRun run(flags->corpus);
-    options.observe = run.options();
-    if (!flags->relation.empty()) options.random = false;
-    const RelationsReport report = heads_relations(run.folder(), run.corpus(), options);
-    if (flags->corpus.json)
-      return write_text(flags->corpus.output,
-                        flags->settings.with_options(relations_json(report, flags->corpus.model), options));
-    std::string text = counted(report.read.sentences, "sentence") + "\n";
-    text += flags->relation.empty() ? best_tables(report, options.least_support)
-                                    : ranking(report, flags->relation, static_cast<size_t>(flags->top));
-    write_text(flags->corpus.output, text + probe_lines(report));
-  });
+  when_chosen(*verb, [flags] { run_relations(*flags); });
 }
 
 }  // namespace mh::cli

@@ -1,9 +1,11 @@
-// The flags of a verb of `heads` that come from its settings, and --options, which takes them from a report of that verb.
+// What the verbs of `heads` that give a report have in common: the model, the flags that come from their settings, --options, which
+// takes these from a report of that verb, and where the report goes.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/common.h"
 #include "cli/help_format.h"
 #include "cli/setting_flags.h"
 #include "multihead/base/file.h"
@@ -11,8 +13,9 @@
 
 namespace mh::cli {
 
+/// The flags of these settings, and --options FILE.
 template <class Settings>
-class ReportFlags {
+class SettingsOfReport {
  public:
   void add(CLI::App& verb) {
     name_ = verb.get_name();
@@ -29,13 +32,35 @@ class ReportFlags {
     flags_.take(settings);
     return settings;
   }
-  std::string with_options(const std::string& report, const Settings& settings) const {
-    return mh::with_options(report, name_, settings);
+  template <class Made>
+  std::string with_options(const std::string& report, const Made& made_with) const {
+    return mh::with_options(report, name_, made_with);
   }
 
  private:
   SettingFlags flags_;
   std::string name_, file_;
+};
+
+template <class Settings>
+struct ReportFlags {
+  std::string model = {}, output = {};
+  bool json = false;
+  SettingsOfReport<Settings> settings = {};
+
+  void add(CLI::App& verb, const char* help_of_json = "Write JSON instead of a table") {
+    add_model(verb, model, "The model folder, a .gguf file, or demo")->required();
+    add_output_flag(verb, "-o,--output", output, "Write to this file instead of standard output")
+        ->type_name("FILE");
+    verb.add_flag("--json", json, help_of_json);
+    settings.add(verb);
+  }
+  /// Writes what was found with these settings as json_of(found, model), with the options, or as table_of(found).
+  template <class Found, class Made, class JsonOf, class TableOf>
+  void write(const Found& found, const Made& made_with, const JsonOf& json_of,
+             const TableOf& table_of) const {
+    write_text(output, json ? settings.with_options(json_of(found, model), made_with) : table_of(found));
+  }
 };
 
 }  // namespace mh::cli

@@ -13,7 +13,6 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
 #include "cli/help_format.h"
-#include "cli/options.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/heads/reports/pictures/draw_similar.h"
@@ -24,9 +23,9 @@ namespace mh::cli {
 namespace {
 
 struct SimilarFlags {
+  ReportFlags<SimilarOptions> report = {};
   CorpusFlags corpus = {};
   std::string svg = {};
-  ReportFlags<SimilarOptions> settings = {};
 };
 
 /// "3.11": short enough for 80 columns.
@@ -138,27 +137,23 @@ void add_heads_similar(CLI::App& heads) {
   auto flags = std::make_shared<SimilarFlags>();
   CLI::App* verb = heads.add_subcommand(
       "similar", "Which heads read alike: divergence of all pairs against chance, clusters, a picture");
+  flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
   expect_ending(add_output_flag(*verb, "--svg", flags->svg,
                                 "Draw all heads in the order of their dendrogram as an SVG picture"),
                 ".svg", "an SVG picture");
-  flags->settings.add(*verb);
   name_values(*verb, "FILE", {"--svg"});
   verb->footer(
       "Example:\n"
       "  multihead heads similar minilm -i corpus.txt --svg similar.svg\n"
       "  multihead heads similar smollm2.gguf -i corpus.txt --json");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    SimilarOptions options = flags->settings.given();
-    CorpusRun run(flags->corpus);
-    options.observe = run.options();
+  when_chosen(*verb, [flags] {
+    SimilarOptions options = flags->report.settings.given();
+    CorpusRun run(flags->report.model, flags->corpus);
+    run.attach(options.observe);
     const SimilarReport similar = heads_similar(run.folder(), run.corpus(), options);
     if (!flags->svg.empty()) write_text(flags->svg, draw_similar(similar));
-    write_text(flags->corpus.output,
-               flags->corpus.json
-                   ? flags->settings.with_options(similar_json(similar, flags->corpus.model), options)
-                   : similar_table(similar));
+    flags->report.write(similar, options, similar_json, similar_table);
   });
 }
 

@@ -9,7 +9,7 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
-#include "cli/help_format.h"
+#include "cli/heads/report_flags.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/reports/measures_json.h"
 
@@ -80,19 +80,24 @@ std::string stats_table(const StatsReport& report) {
 }  // namespace
 
 void add_heads_stats(CLI::App& heads) {
-  auto flags = std::make_shared<CorpusFlags>();
+  struct Flags {
+    ReportFlags<ObserveHeadsOptions> report = {};
+    CorpusFlags corpus = {};
+  };
+  auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       heads.add_subcommand("stats", "Entropy, distance, sinks, roles and patterns of every head on a corpus");
-  add_corpus_flags(*verb, *flags, {.pairs = true});
+  flags->report.add(*verb);
+  add_corpus_flags(*verb, flags->corpus, {.pairs = true});
   verb->footer(
       "Example:\n"
       "  multihead heads stats minilm -i corpus.txt\n"
       "  multihead heads stats demo -i test.en --target test.de");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    CorpusRun run(*flags);
-    const StatsReport report = heads_stats(run.folder(), run.corpus(), run.options());
-    write_text(flags->output, flags->json ? stats_json(report, flags->model) : stats_table(report));
+  when_chosen(*verb, [flags] {
+    ObserveHeadsOptions options = flags->report.settings.given();
+    CorpusRun run(flags->report.model, flags->corpus);
+    run.attach(options);
+    flags->report.write(heads_stats(run.folder(), run.corpus(), options), options, stats_json, stats_table);
   });
 }
 

@@ -21,8 +21,8 @@ namespace mh::cli {
 namespace {
 
 struct WhereFlags {
+  ReportFlags<WhereSettings> report = {};
   CorpusFlags corpus = {};
-  ReportFlags<WhereOptions> settings = {};
   std::vector<std::string> heads = {};
   bool all = false;
 };
@@ -34,16 +34,16 @@ void run_where(const WhereFlags& flags) {
   if (!flags.heads.empty() && flags.all)
     throw UsageError(
         fmt::format("give --all or heads, not both: leave out --all or {}", flags.heads.front()));
-  WhereOptions options = flags.settings.given();
-  for (const std::string& head : flags.heads) options.heads.emplace_back(head);
-  CorpusRun run(flags.corpus);
-  const WhereReport report = heads_where(run.folder(), run.corpus(), options, run.options());
-  if (flags.corpus.json)
-    return write_text(flags.corpus.output,
-                      flags.settings.with_options(where_json(report, flags.corpus.model), options));
+  WhereSettings settings = flags.report.settings.given();
+  for (const std::string& head : flags.heads) settings.evidence.heads.emplace_back(head);
+  CorpusRun run(flags.report.model, flags.corpus);
+  run.attach(settings.read);
   const bool colours =
-      flags.corpus.output.empty() && picture_options().cells == HeatMapOptions::Cells::kColours;
-  write_text(flags.corpus.output, flags.all ? evidence_table(report) : evidence_pages(report, colours));
+      flags.report.output.empty() && picture_options().cells == HeatMapOptions::Cells::kColours;
+  flags.report.write(heads_where(run.folder(), run.corpus(), settings.evidence, settings.read), settings,
+                     where_json, [&](const WhereReport& found) {
+                       return flags.all ? evidence_table(found) : evidence_pages(found, colours);
+                     });
 }
 
 }  // namespace
@@ -52,6 +52,7 @@ void add_heads_where(CLI::App& heads) {
   auto flags = std::make_shared<WhereFlags>();
   CLI::App* verb =
       heads.add_subcommand("where", "Where heads are most sure: sentences, frequent tokens, heads alike");
+  flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
   verb->add_option("HEAD,--head", flags->heads,
                    "Head, e.g. encoder.3.self_attention.1, or several: 'encoder.3.self_attention.*'; "
@@ -59,16 +60,12 @@ void add_heads_where(CLI::App& heads) {
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--all", flags->all, "All heads, a line each");
-  flags->settings.add(*verb);
   name_values(*verb, "HEAD", {"--head"});
   verb->footer(
       "Example:\n"
       "  multihead heads where minilm encoder.3.self_attention.1 -i corpus.txt\n"
       "  multihead heads where demo --all -i test.en --target test.de --json");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    run_where(*flags);
-  });
+  when_chosen(*verb, [flags] { run_where(*flags); });
 }
 
 }  // namespace mh::cli

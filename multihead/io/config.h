@@ -83,6 +83,10 @@ concept HoldsText = requires(const T& value) {
                       requires std::constructible_from<T, const std::string&>;
                     };
 template <class T>
+constexpr bool kIsSeveralNames = false;
+template <class T>
+constexpr bool kIsSeveralNames<std::vector<T>> = kHasNames<T>;
+template <class T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 }  // namespace detail
 
@@ -137,6 +141,20 @@ class ConfigVisitor {
       }
       if (!value) value = names.begin()->second;
       choose(*value, names);
+    });
+  }
+  /// Several values of an enum, each written by name.
+  template <class E>
+    requires kHasNames<E>
+  void operator()(std::string_view name, std::vector<E>& values, EnumNames<std::type_identity_t<E>> names,
+                  const About& = {}) {
+    member(name, false, [&] {
+      values.resize(list(values.size()), names.begin()->second);
+      for (size_t i = 0; i < values.size(); ++i) {
+        open_item(i);
+        choose(values[i], names);
+        close();
+      }
     });
   }
   /// Anything else: bool, string, struct, optional or vector of them.

@@ -14,8 +14,8 @@ namespace mh {
 
 struct SettingDescription {
   std::string name;
-  std::string kind;                      // "whole number", "number", "truth value", "text", "name", "texts"
-  std::vector<std::string> values = {};  // of a name
+  std::string kind;  // "whole number", "number", "truth value", "text", "name", "texts", "names"
+  std::vector<std::string> values = {};  // of a name, or of names
   std::string within = {};               // of a number: "1 to 1000", "at least 0"; empty: any of its type
   std::string standard = {};             // the default, as JSON
   std::string help = {};
@@ -44,7 +44,7 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
   void setting(std::string_view name, T& value, const R& rule, const About& about) {
     using Inner = WithoutOptional<T>;
     SettingDescription one{.name = std::string(name), .kind = kind_of<Inner>(), .help = about.help};
-    if constexpr (kHasNames<Inner>) {
+    if constexpr (kHasNames<Inner> || kIsSeveralNames<Inner>) {
       for (const auto& [text, meaning] : rule) one.values.emplace_back(text);
     } else if constexpr (kIsNumber<Inner>) {
       one.within = range_text(rule);
@@ -62,6 +62,7 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
  private:
   template <class T>
   static const char* kind_of() {
+    if constexpr (kIsSeveralNames<T>) return "names";
     if constexpr (IsVector<T>::value) return "texts";
     if constexpr (kHasNames<T>) return "name";
     if constexpr (std::is_same_v<T, bool>) return "truth value";

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "multihead/io/config.h"
 
@@ -25,7 +26,7 @@ using WithoutOptional = typename InOptional<T>::Type;
 }  // namespace detail
 
 /// Derived has setting(name, value, rule, about) for every type of value: `rule` is a Rule for numbers and
-/// optional numbers, EnumNames for enums and optional enums, Presence for the others; `about` is About.
+/// optional numbers, EnumNames for enums, optional enums and vectors of enums, Presence for the others; `about` is About.
 template <class Derived>
 class SettingVisitor {
  public:
@@ -52,6 +53,12 @@ class SettingVisitor {
   void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names,
                   const About& about = {}) {
     derived().setting(name, value, names, about);
+  }
+  template <class E>
+    requires kHasNames<E>
+  void operator()(std::string_view name, std::vector<E>& values, EnumNames<std::type_identity_t<E>> names,
+                  const About& about = {}) {
+    derived().setting(name, values, names, about);
   }
   template <class T>
     requires(!detail::kIsNumber<T> && !kHasNames<T>)

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from . import _native
 from ._errors import UsageError
+from ._names import listed
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -30,12 +31,13 @@ def default_of(verb: str, name: str) -> Any:
 
 
 def settings(verb: str, arguments: Mapping[str, Any], **fixed: Any) -> str:
-    """The settings of the verb that are among a function's arguments, and `fixed`, as JSON."""
+    """The settings of the verb that are among a function's arguments, and `fixed`, as JSON; of several names one may be given alone."""
+    several = {name for name, one in described(verb).items() if one["kind"] in ("texts", "names")}
     given = {name: arguments[name] for name in described(verb) if name in arguments} | fixed
     for name, value in given.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"`{name}`: expected a finite number, got {value}")
-    return json.dumps(given, default=list)
+    return json.dumps({name: listed(value, name) if name in several else value for name, value in given.items()})
 
 
 def _nearest(name: str, names: list[str]) -> str:

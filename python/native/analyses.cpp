@@ -28,7 +28,6 @@
 #include "multihead/heads/reports/report_options.h"
 #include "multihead/heads/reports/similar_json.h"
 #include "multihead/heads/reports/where_json.h"
-#include "names.h"
 #include "settings.h"
 
 namespace mh::python {
@@ -41,15 +40,14 @@ using Names = std::vector<std::string>;
 struct Reading {
   const LoadedModel& loaded;
   const Corpus& corpus;
-  int64_t max_batch_tokens;
+  const std::string& settings;  // JSON
   Edits* edits;
   const Progress& progress;
 
-  ObserveHeadsOptions options() const {
-    return {.observe = {.max_batch_tokens = max_batch_tokens,
-                        .sites = sites_of(edits, loaded),
-                        .progress = progress},
-            .remark = warn};
+  void attach(ObserveHeadsOptions& options) const {
+    options.observe.sites = sites_of(edits, loaded);
+    options.observe.progress = progress;
+    options.remark = warn;
   }
 };
 
@@ -59,26 +57,29 @@ std::vector<HeadPattern> patterns_of(const Names& heads) {
   return patterns;
 }
 
-/// Opens the corpus for an analysis that has options of its own.
+/// Opens the corpus for an analysis that has arguments of its own.
 template <class... Own>
 auto on_corpus(std::string (*analysis)(const Reading&, HeadsCorpus&, Own...)) {
-  return [analysis](const LoadedModel& loaded, const Corpus& corpus, int64_t max_batch_tokens, Edits* edits,
-                    const Progress& progress, Own... own) {
+  return [analysis](const LoadedModel& loaded, const Corpus& corpus, const std::string& settings,
+                    Edits* edits, const Progress& progress, Own... own) {
     return long_call([&] {
       const std::unique_ptr<HeadsCorpus> opened = corpus.open();
-      return analysis(Reading{loaded, corpus, max_batch_tokens, edits, progress}, *opened, own...);
+      return analysis(Reading{loaded, corpus, settings, edits, progress}, *opened, own...);
     });
   };
 }
 
 std::string stats(const Reading& reading, HeadsCorpus& corpus) {
-  return stats_json(heads_stats(reading.loaded.folder(), corpus, reading.options()), reading.loaded.path());
+  auto options = settings_of<ObserveHeadsOptions>(reading.settings, "stats");
+  reading.attach(options);
+  return with_options(
+      stats_json(heads_stats(reading.loaded.folder(), corpus, options), reading.loaded.path()), "stats",
+      options);
 }
 
-std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random,
-                      const std::string& arguments) {
-  auto options = settings_of<RelationsOptions>(arguments, "relations");
-  options.observe = reading.options();
+std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random) {
+  auto options = settings_of<RelationsOptions>(reading.settings, "relations");
+  reading.attach(options.observe);
   options.random = random;
   return with_options(
       relations_json(heads_relations(reading.loaded.folder(), corpus, options), reading.loaded.path()),
@@ -86,30 +87,34 @@ std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random,
 }
 
 std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
-  return alignment_json(heads_alignment(reading.loaded.folder(), corpus, reading.options()),
-                        reading.loaded.path());
+  auto options = settings_of<ObserveHeadsOptions>(reading.settings, "alignment");
+  reading.attach(options);
+  return with_options(
+      alignment_json(heads_alignment(reading.loaded.folder(), corpus, options), reading.loaded.path()),
+      "alignment", options);
 }
 
-std::string similar(const Reading& reading, HeadsCorpus& corpus, const std::string& arguments) {
-  auto options = settings_of<SimilarOptions>(arguments, "similar");
-  options.observe = reading.options();
+std::string similar(const Reading& reading, HeadsCorpus& corpus) {
+  auto options = settings_of<SimilarOptions>(reading.settings, "similar");
+  reading.attach(options.observe);
   return with_options(
       similar_json(heads_similar(reading.loaded.folder(), corpus, options), reading.loaded.path()), "similar",
       options);
 }
 
-std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads,
-                  const std::string& arguments) {
-  auto options = settings_of<WhereOptions>(arguments, "where");
-  options.heads = patterns_of(heads);
-  return with_options(where_json(heads_where(reading.loaded.folder(), corpus, options, reading.options()),
-                                 reading.loaded.path()),
-                      "where", options);
+std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads) {
+  auto settings = settings_of<WhereSettings>(reading.settings, "where");
+  reading.attach(settings.read);
+  settings.evidence.heads = patterns_of(heads);
+  return with_options(
+      where_json(heads_where(reading.loaded.folder(), corpus, settings.evidence, settings.read),
+                 reading.loaded.path()),
+      "where", settings);
 }
 
-std::string importance(const Reading& reading, HeadsCorpus& corpus, const std::string& arguments) {
-  auto settings = settings_of<ImportanceSettings>(arguments, "importance");
-  settings.importance.texts.read = reading.options();
+std::string importance(const Reading& reading, HeadsCorpus& corpus) {
+  auto settings = settings_of<ImportanceSettings>(reading.settings, "importance");
+  reading.attach(settings.importance.texts.read);
   const SentenceModel& model = reading.loaded.scored();
   const std::string& path = reading.loaded.path();
   return with_options(
@@ -124,27 +129,15 @@ void refuse_edits(Edits* edits, const LoadedModel& loaded) {
     throw UsageError("attributions are made of unchanged models; leave the `with` block");
 }
 
-std::vector<AttributionMethod> methods_of(const Names& names) {
-  std::vector<AttributionMethod> methods;
-  for (const std::string& name : names)
-    methods.push_back(value_named(name, kAttributionMethodNames, "methods"));
-  return methods;
-}
-
-std::string faithful(const Reading& reading, HeadsCorpus& corpus, bool of_pairs, const Names& methods,
-                     int points, int draws, uint64_t seed, int steps) {
+std::string faithful(const Reading& reading, HeadsCorpus& corpus, bool of_pairs) {
   refuse_edits(reading.edits, reading.loaded);
-  const FaithfulnessOptions options{.attribution = {.methods = methods_of(methods),
-                                                    .steps = steps,
-                                                    .batch_tokens = reading.max_batch_tokens,
-                                                    .remark = warn},
-                                    .points = points,
-                                    .draws = draws,
-                                    .seed = seed,
-                                    .progress = reading.progress};
-  return faithfulness_json(of_pairs ? faithfulness(reading.loaded.sentences(), corpus, options)
-                                    : faithfulness(reading.loaded.folder(), corpus, options),
-                           reading.loaded.path());
+  auto options = settings_of<FaithfulnessOptions>(reading.settings, "faithfulness");
+  options.attribution.remark = warn;
+  options.progress = reading.progress;
+  return with_options(faithfulness_json(of_pairs ? faithfulness(reading.loaded.sentences(), corpus, options)
+                                                 : faithfulness(reading.loaded.folder(), corpus, options),
+                                        reading.loaded.path()),
+                      "attribution", options);
 }
 
 std::string circuits(const LoadedModel& loaded, bool compositions, const std::string& arguments) {
@@ -158,38 +151,37 @@ std::string circuits(const LoadedModel& loaded, bool compositions, const std::st
 
 std::string patch(const LoadedModel& loaded, const std::string& clean, const std::string& corrupt,
                   const std::string& answer, const std::string& wrong, const std::string& prefix,
-                  const std::string& what, bool by_position, int64_t max_batch_tokens, Edits* edits,
-                  const Progress& progress) {
+                  const std::string& arguments, Edits* edits, const Progress& progress) {
   const PatchQuestion question{
       .clean = clean, .corrupt = corrupt, .answer = answer, .wrong = wrong, .prefix = prefix};
-  PatchOptions options{.part = value_named(what, kPatchedPartNames, "what"),
-                       .by_position = by_position,
-                       .max_batch_tokens = max_batch_tokens,
-                       .remark = warn};
+  auto options = settings_of<PatchOptions>(arguments, "patch");
+  options.remark = warn;
   if (progress) options.progress = [&](int64_t done, int64_t) { progress(done); };
   return long_call([&] {
     options.sites = sites_of(edits, loaded);
-    const PatchReport found = loaded.model().predicts() ? heads_patch(loaded.folder(), question, options)
-                                                        : heads_patch(loaded.sentences(), question, options);
-    return patch_json(found, loaded.path());
+    return with_options(
+        patch_json(loaded.model().predicts() ? heads_patch(loaded.folder(), question, options)
+                                             : heads_patch(loaded.sentences(), question, options),
+                   loaded.path()),
+        "patch", options);
   });
 }
 
 std::string attribution(const LoadedModel& loaded, const std::string& text, const std::string& second,
-                        const Names& methods, std::optional<int> position, const std::string& target_token,
-                        const std::string& target, int steps, int64_t max_batch_tokens, Edits* edits) {
+                        std::optional<int> position, const std::string& target_token,
+                        const std::string& target, const std::string& arguments, Edits* edits) {
   refuse_edits(edits, loaded);
-  const AttributionOptions options{.methods = methods_of(methods),
-                                   .position = position,
-                                   .target_token = target_token,
-                                   .target = target,
-                                   .steps = steps,
-                                   .batch_tokens = max_batch_tokens,
-                                   .remark = warn};
+  auto options = settings_of<AttributionOptions>(arguments, "attribution");
+  options.position = position;
+  options.target_token = target_token;
+  options.target = target;
+  options.remark = warn;
   return long_call([&] {
-    return attribution_json(second.empty() ? heads_attribution(loaded.folder(), text, options)
-                                           : heads_attribution(loaded.sentences(), text, second, options),
-                            loaded.path(), text);
+    return with_options(
+        attribution_json(second.empty() ? heads_attribution(loaded.folder(), text, options)
+                                        : heads_attribution(loaded.sentences(), text, second, options),
+                         loaded.path(), text),
+        "attribution", options);
   });
 }
 
@@ -198,21 +190,21 @@ std::string attribution(const LoadedModel& loaded, const std::string& text, cons
 void add_analyses(nb::class_<LoadedModel>& model) {
   using namespace nb::literals;
   const auto add = [&](const char* name, auto analysis, const auto&... own) {
-    model.def(name, on_corpus(analysis), "corpus"_a, nb::kw_only(), "max_batch_tokens"_a, "edits"_a.none(),
+    model.def(name, on_corpus(analysis), "corpus"_a, nb::kw_only(), "settings"_a, "edits"_a.none(),
               "progress"_a.none(), own...);
   };
   add("stats", stats);
-  add("relations", relations, "random"_a, "settings"_a);
+  add("relations", relations, "random"_a);
   add("alignment", alignment);
-  add("similar", similar, "settings"_a);
-  add("where", where, "heads"_a, "settings"_a);
-  add("importance", importance, "settings"_a);
-  add("faithfulness", faithful, "of_pairs"_a, "methods"_a, "points"_a, "draws"_a, "seed"_a, "steps"_a);
+  add("similar", similar);
+  add("where", where, "heads"_a);
+  add("importance", importance);
+  add("faithfulness", faithful, "of_pairs"_a);
   model.def("circuits", circuits, nb::kw_only(), "compositions"_a, "settings"_a)
-      .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a, "what"_a,
-           "by_position"_a, "max_batch_tokens"_a, "edits"_a.none(), "progress"_a.none())
-      .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "methods"_a, "position"_a.none(),
-           "target_token"_a, "target"_a, "steps"_a, "max_batch_tokens"_a, "edits"_a.none());
+      .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a,
+           "settings"_a, "edits"_a.none(), "progress"_a.none())
+      .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "position"_a.none(),
+           "target_token"_a, "target"_a, "settings"_a, "edits"_a.none());
 }
 
 }  // namespace mh::python

@@ -14,11 +14,14 @@
 #include "multihead/evaluate/bleu.h"
 #include "multihead/evaluate/perplexity.h"
 #include "multihead/generate/translate.h"
+#include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/importance/pruning_curve.h"
-#include "multihead/heads/measures/head_evidence.h"
 #include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/heads/measures/heads_relations.h"
 #include "multihead/heads/measures/heads_similar.h"
+#include "multihead/heads/measures/heads_where.h"
+#include "multihead/heads/patching/heads_patch.h"
 #include "multihead/io/describe_settings.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
@@ -47,11 +50,14 @@ std::string settings(const std::string& verb) {
   if (verb == "score") return described(WindowOptions());
   if (verb == "generate") return described(GenerateTextOptions());
   if (verb == "translate") return described(TranslateOptions());
+  if (verb == "alignment" || verb == "stats") return described(ObserveHeadsOptions());
+  if (verb == "attribution") return described(FaithfulnessOptions());
   if (verb == "circuits") return described(CircuitsOptions());
   if (verb == "importance") return described(ImportanceSettings());
+  if (verb == "patch") return described(PatchOptions());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());
-  if (verb == "where") return described(WhereOptions());
+  if (verb == "where") return described(WhereSettings());
   throw UsageError("no settings of `" + verb + "` are described");
 }
 

@@ -91,8 +91,8 @@ TEST_F(HostileOptions, OfImportanceAndAttribution) {
     expect_option_refused("random_orders",
                           [&] { pruning_curve(model, corpus, {}, {.random_orders = wrong}); });
   for (const int64_t wrong : {int64_t{0}, int64_t{-1}, kLeastLong}) {
-    expect_option_refused("batch_tokens",
-                          [&] { heads_attribution(encoder, "two dogs run .", {.batch_tokens = wrong}); });
+    expect_option_refused("max_batch_tokens",
+                          [&] { heads_attribution(encoder, "two dogs run .", {.max_batch_tokens = wrong}); });
     EXPECT_THROW(
         heads_importance(model, corpus, {.texts = {.read = {.observe = {.max_batch_tokens = wrong}}}}),
         UsageError);

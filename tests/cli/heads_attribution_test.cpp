@@ -55,6 +55,20 @@ TEST_F(HeadsAttribution, JsonHasTheMethodsThatAreAskedForAndTheToken) {
   EXPECT_NE(other["token_id"], json["token_id"]);
 }
 
+TEST_F(HeadsAttribution, MakesAReportAgainFromItsOptions) {
+  const std::string first =
+      attribution(std::string(kText) + "--method relevance --method rollout --steps 5 --json").out;
+  const std::string file = scratch.write("report.json", first);
+  EXPECT_EQ(attribution(std::string(kText) + "--json --options '" + file + "'").out, first);
+  const std::string lines = scratch.write("lines.en", "the small dog sees a cat\na dog runs\n");
+  const ToolResult corpus = attribution("-i '" + lines + "' --draws 2 --json --options '" + file + "'");
+  ASSERT_EQ(corpus.status, 0) << corpus.err;
+  const auto json = nlohmann::json::parse(corpus.out);
+  EXPECT_EQ(json["methods"].size(), 3u) << "the two methods of the report, and random orders";
+  EXPECT_EQ(json["options"]["draws"], 2);
+  EXPECT_EQ(json["options"]["methods"], nlohmann::json({"relevance", "rollout"}));
+}
+
 TEST_F(HeadsAttribution, MeasuresMethodsOnACorpus) {
   const std::string lines = folder + "/lines.en", targets = folder + "/lines.de";
   write_file_atomically(lines, "the small dog sees a cat\na dog runs\n");

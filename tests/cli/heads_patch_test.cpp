@@ -35,6 +35,17 @@ TEST_F(HeadsPatch, ShowsScoresATableOfHeadsAndTheStrongest) {
   for (const std::string& line : lines_of(result.out)) EXPECT_LE(display_width(line), 80) << line;
 }
 
+TEST_F(HeadsPatch, MakesAReportAgainFromItsOptions) {
+  const std::string first = patch(std::string(kAnswers) + "--what patterns --max-batch-tokens 9 --json").out;
+  const std::string file = scratch.write("report.json", first);
+  EXPECT_EQ(patch(std::string(kAnswers) + "--json --options '" + file + "'").out, first);
+  const auto options = nlohmann::json::parse(first)["options"];
+  EXPECT_EQ(options, nlohmann::json({{"what", "patterns"}, {"by_position", false}, {"max_batch_tokens", 9}}));
+  const ToolResult other = patch(std::string(kAnswers) + "--what heads --json --options '" + file + "'");
+  EXPECT_EQ(nlohmann::json::parse(other.out)["options"]["what"], "heads")
+      << "a flag counts before the report";
+}
+
 TEST_F(HeadsPatch, ShowsPositionsByLayers) {
   for (const char* what : {"heads", "patterns", "stream"}) {
     const ToolResult result = patch(std::string(kAnswers) + "--by-position --prefix 'a cat' --what " + what);

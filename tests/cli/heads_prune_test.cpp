@@ -48,6 +48,26 @@ TEST_F(HeadsPrune, WritesAFolderThatIsTheMutedModel) {
             std::filesystem::file_size(folder + "/model.safetensors"));
 }
 
+TEST_F(HeadsPrune, TakesTheHeadsOfAnotherReport) {
+  const ToolResult first = prune("--heads decoder.1.cross_attention.2 --rounds 1 --seed 3 --json");
+  ASSERT_EQ(first.status, 0) << first.err;
+  const auto report = nlohmann::json::parse(first.out);
+  EXPECT_EQ(
+      report["options"],
+      nlohmann::json::parse(R"({"heads":["decoder.1.cross_attention.2"],"dtype":null,"seed":3,"rounds":1})"));
+  std::filesystem::remove_all(scratch / "pruned");
+  const std::string file = scratch.write("report.json", first.out);
+  const auto again = nlohmann::json::parse(prune("--json --options '" + file + "'").out);
+  EXPECT_EQ(again["options"], report["options"]);
+  EXPECT_EQ(again["attentions"], report["attentions"]);
+  EXPECT_EQ(again["difference"], report["difference"]);
+  std::filesystem::remove_all(scratch / "pruned");
+  const std::string ranked = scratch.write("ranked", "encoder.1.self_attention.2\n");
+  const auto other =
+      nlohmann::json::parse(prune("--json --heads-from '" + ranked + "' --options '" + file + "'").out);
+  EXPECT_EQ(other["options"]["heads"], nlohmann::json({"encoder.1.self_attention.2"}));
+}
+
 TEST_F(HeadsPrune, TakesARankedTable) {
   const std::string table =
       scratch.write("ranked",

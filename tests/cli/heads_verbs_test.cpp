@@ -52,6 +52,16 @@ TEST_F(HeadsVerbs, TheirTablesFitEightyColumns) {
   }
 }
 
+TEST_F(HeadsVerbs, MakeTheirReportsAgainFromTheirOptions) {
+  for (const std::string& command : {"stats demo" + text, "alignment demo" + text + links,
+                                     "where demo --all" + text, "similar demo" + text}) {
+    const std::string first = run_tool("heads " + command + " --max-batch-tokens 90 --json").out;
+    const std::string file = scratch.write("report.json", first);
+    EXPECT_EQ(json::parse(first)["options"]["max_batch_tokens"], 90) << command;
+    EXPECT_EQ(run_tool("heads " + command + " --json --options '" + file + "'").out, first) << command;
+  }
+}
+
 TEST_F(HeadsVerbs, StatsHaveEveryHeadOnce) {
   const ToolResult result = run_tool("heads stats demo" + text + " --json");
   ASSERT_EQ(result.status, 0) << result.err;

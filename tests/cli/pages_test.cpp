@@ -39,8 +39,12 @@ TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"bleu.md"}, "How BLEU is computed");
   expect_current("docs/verbs", {"bleu.md"}, "Significance by bootstrap resampling");
   expect_current("docs/verbs", {"translate.md"}, "Search");
+  expect_current("docs/heads", {"attribution.md"}, "Attribution");
+  expect_current("docs/heads", {"attribution.md"}, "A corpus");
   expect_current("docs/heads", {"circuits.md"}, "Circuits");
   expect_current("docs/heads", {"importance.md"}, "Importance");
+  expect_current("docs/heads", {"patch.md"}, "Patching");
+  expect_current("docs/heads", {"prune.md"}, "Pruning");
   expect_current("docs/heads", {"relations.md"}, "Relations");
   expect_current("docs/heads", {"similar.md"}, "Similarity");
   expect_current("docs/heads", {"where.md"}, "Evidence");

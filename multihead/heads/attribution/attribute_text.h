@@ -8,8 +8,6 @@
 
 namespace mh {
 
-/// Throws UsageError on numbers out of range.
-void check_attribution(const AttributionOptions& options);
 /// The methods that are asked for, in the order of their names. Throws UsageError on flow through too many tokens.
 std::vector<AttributionMethod> methods_to_run(const AttributionOptions& options, int64_t tokens);
 AttributionReport attribute_text(const ExplainedText& text, const AttributionOptions& options);

@@ -163,7 +163,7 @@ ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
   of_source_ = replacement_of(folder, folder.source_tokens());
   if (translates()) of_target_ = replacement_of(folder, folder.target_tokens());
   const std::vector<std::vector<int32_t>> both = {ids_, all_replaced()};
-  const std::vector<double> values = scores(both, options.batch_tokens);
+  const std::vector<double> values = scores(both, options.max_batch_tokens);
   known_.tokens = tokens_;
   known_.score = values[0];
   known_.replaced_score = values[1];
@@ -203,7 +203,7 @@ ExplainedText::ExplainedText(const SentenceModel& model, const std::string& text
   batch.add(other.ids, 0);
   second_ = copied(model.vectors(context, batch.view()).value());
   const std::vector<std::vector<int32_t>> both = {ids_, all_replaced()};
-  const std::vector<double> values = scores(both, options.batch_tokens);
+  const std::vector<double> values = scores(both, options.max_batch_tokens);
   known_.tokens = tokens_;
   known_.second = second;
   known_.score = values[0];

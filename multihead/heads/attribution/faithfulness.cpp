@@ -82,7 +82,7 @@ class AreaSums {
 
  private:
   FaithfulnessAreas areas(const ExplainedText& text, const std::vector<double>& scores) const {
-    return faithfulness_areas(text, scores, options_.points, options_.attribution.batch_tokens);
+    return faithfulness_areas(text, scores, options_.points, options_.attribution.max_batch_tokens);
   }
   void put(size_t m, const FaithfulnessAreas& areas) {
     deletion_[m].push_back(areas.deletion);
@@ -107,9 +107,7 @@ void check_faithfulness(const FaithfulnessOptions& options) {
   if (asked.position || !asked.target_token.empty() || !asked.target.empty())
     throw UsageError(
         "over a corpus the last word of each text is explained; leave the token and the target out");
-  check_attribution(asked);
-  check_option("points", options.points, {.low = 1, .high = 10'000});
-  check_option("draws", options.draws, {.low = 1, .high = 10'000});
+  check_settings(options);
 }
 
 /// Why a text is left out; empty: it is not.

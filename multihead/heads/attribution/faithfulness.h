@@ -27,12 +27,26 @@
 namespace mh {
 
 struct FaithfulnessOptions {
-  /// Methods (empty: all), steps, batch_tokens and remark; F is that of the default token of each text.
+  /// Methods (empty: all), steps, max_batch_tokens and remark; F is that of the default token of each text.
   AttributionOptions attribution = {};
-  int points = 20;    // most steps of a curve: of more tokens several are replaced at once
-  int draws = 5;      // random orders of a sentence, whose mean is the floor
-  uint64_t seed = 1;  // of these
+  int32_t points = 20;  // most steps of a curve: of more tokens several are replaced at once
+  int32_t draws = 5;    // random orders of a sentence, whose mean is the floor
+  uint64_t seed = 1;    // of these
   std::function<void(int64_t)> progress = nullptr;  // sentences that are done
+
+  /// All settings of `multihead heads attribution`.
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "A corpus";
+    attribution.visit(v);
+    v("points", points, {.low = 1, .high = 10'000},
+      {.group = kGroup,
+       .help = "Points of the curve; longer texts replace several tokens a point",
+       .rare = true});
+    v("draws", draws, {.low = 1, .high = 10'000},
+      {.group = kGroup, .help = "Random orders of a sentence, the floor", .rare = true});
+    v("seed", seed, {}, {.group = kGroup, .help = "Seed of random orders", .rare = true});
+  }
 };
 
 struct MethodFaithfulness {

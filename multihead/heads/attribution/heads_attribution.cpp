@@ -40,9 +40,10 @@ class MethodRun {
       case AttributionMethod::kGradientTimesInput:
         return gradient_times_input(text_);
       case AttributionMethod::kIntegratedGradients:
-        return integrated_gradients(text_, options_.steps, options_.batch_tokens);
+        return integrated_gradients(text_, options_.steps, options_.max_batch_tokens);
       case AttributionMethod::kValueZeroing:
-        return weighed_rows(rows, rollout(zeroed_values(text_, options_.batch_tokens), Sublayers::kTogether));
+        return weighed_rows(rows,
+                            rollout(zeroed_values(text_, options_.max_batch_tokens), Sublayers::kTogether));
     }
     return {};
   }
@@ -76,11 +77,6 @@ class MethodRun {
 };
 
 }  // namespace
-
-void check_attribution(const AttributionOptions& options) {
-  check_option("steps", options.steps, {.low = 1, .high = 100'000});
-  check_option("batch_tokens", options.batch_tokens, {.low = 1});
-}
 
 std::vector<AttributionMethod> methods_to_run(const AttributionOptions& options, int64_t tokens) {
   std::vector<AttributionMethod> methods;
@@ -121,13 +117,13 @@ const std::vector<double>& AttributionReport::of(AttributionMethod method) const
 
 AttributionReport heads_attribution(const ModelFolder& folder, const std::string& text,
                                     const AttributionOptions& options) {
-  check_attribution(options);
+  check_settings(options);
   return attribute_text(ExplainedText(folder, text, options), options);
 }
 
 AttributionReport heads_attribution(const SentenceModel& model, const std::string& text,
                                     const std::string& second, const AttributionOptions& options) {
-  check_attribution(options);
+  check_settings(options);
   return attribute_text(ExplainedText(model, text, second, options), options);
 }
 

@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "multihead/base/enum_names.h"
+#include "multihead/batch/batch_tokens.h"
 #include "multihead/folders/sentence_model.h"
 
 namespace mh {
@@ -71,11 +72,22 @@ struct AttributionOptions {
   /// Another token in its place, as the vocabulary or as a text has it. Of a causal model without `position`: what comes after
   /// the text.
   std::string target_token = {};
-  std::string target = {};      // a translator's translation; empty: its greedy one
-  int steps = 64;               // of integrated gradients
-  int64_t batch_tokens = 2048;  // most tokens that are read at once
+  std::string target = {};          // a translator's translation; empty: its greedy one
+  int32_t steps = 64;               // of integrated gradients
+  int64_t max_batch_tokens = 2048;  // that are read at once
   /// Called with one line worth knowing: that the text was cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
+
+  /// All but what is asked: position, target and its token.
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Attribution";
+    v("methods", methods, kAttributionMethodNames,
+      {.group = kGroup, .help = "A method, e.g. rollout; without: all", .value = "METHOD"});
+    v("steps", steps, {.low = 1, .high = 100'000},
+      {.group = kGroup, .help = "Steps of integrated gradients", .rare = true});
+    visit_batch_tokens(v, max_batch_tokens);
+  }
 };
 
 enum class TokenSide { kSource, kTarget };  // of a translator; all others read a source

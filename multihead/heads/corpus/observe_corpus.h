@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/batch/batch_tokens.h"
 #include "multihead/models/model.h"
 #include "multihead/nn/context.h"
 
@@ -56,6 +57,11 @@ struct ObserveOptions {
   /// all sources are so.
   std::span<const std::vector<int32_t>> source_types = {};
   std::function<void(int64_t sentences_done)> progress = nullptr;
+
+  template <class V>
+  void visit(V& v) {
+    visit_batch_tokens(v, max_batch_tokens);
+  }
 };
 
 /// Sources have their end token, targets do not. The decoder reads the start token and then the target, so

@@ -19,6 +19,12 @@ struct ObserveHeadsOptions {
   const Model* model = nullptr;  // run this one, of the folder's shape, instead of the folder's
   /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
+
+  /// The settings of every verb that reads a corpus, and all those of `heads stats` and `heads alignment`.
+  template <class V>
+  void visit(V& v) {
+    observe.visit(v);
+  }
 };
 
 /// What was read.

@@ -71,6 +71,7 @@ struct ScoredTextsOptions {
        .rare = true});
     v("seed", seed, {},
       {.group = kImportanceGroup, .help = "Seed of the masks and the random orders", .rare = true});
+    read.visit(v);
   }
 };
 

@@ -31,6 +31,7 @@ struct RelationsOptions {
     v("least_support", least_support, {.low = 1},
       {.group = kGroup, .help = "Leave relations of fewer words on either half out", .rare = true});
     v("seed", seed, {}, {.group = kGroup, .help = "Seed of the heads with random weights", .rare = true});
+    observe.visit(v);
   }
 };
 

@@ -27,6 +27,7 @@ struct SimilarOptions {
     v("cluster_ratio", cluster_ratio, {.low = 0, .high = 1},
       {.group = kGroup, .help = "Most divergence within a cluster, as a share of chance", .rare = true});
     v("seed", compare.seed, {}, {.group = kGroup, .help = "Seed of the permutations", .rare = true});
+    observe.visit(v);
   }
 };
 

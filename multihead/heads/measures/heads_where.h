@@ -13,6 +13,18 @@
 
 namespace mh {
 
+/// All settings of `multihead heads where` but the heads.
+struct WhereSettings {
+  WhereOptions evidence = {};
+  ObserveHeadsOptions read = {};
+
+  template <class V>
+  void visit(V& v) {
+    evidence.visit(v);
+    read.visit(v);
+  }
+};
+
 struct WhereReport {
   CorpusRead read = {};
   std::vector<HeadEvidence> heads = {};

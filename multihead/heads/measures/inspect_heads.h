@@ -24,6 +24,12 @@ struct InspectOptions {
   bool similarities = true;  // fills HeadReport::similarities, and HeadFigures::cosine and divergence
   /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
+
+  /// All but `similarities`.
+  template <class V>
+  void visit(V& v) {
+    observe.visit(v);
+  }
 };
 
 struct HeadReport {

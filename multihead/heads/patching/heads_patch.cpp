@@ -57,7 +57,7 @@ void check_patch_scores(const PatchReport& found) {
 }
 
 void run_patches(const PatchReader& reader, const PatchOptions& options, PatchReport& found) {
-  check_option("max_batch_tokens", options.max_batch_tokens, {.low = 1});
+  check_settings(options);
   found.part = options.part;
   found.by_position = options.by_position;
   PatchedPasses passes(

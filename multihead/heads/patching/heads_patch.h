@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/batch/batch_tokens.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/sentence_model.h"
 #include "multihead/heads/patching/patch_place.h"
@@ -36,6 +37,17 @@ struct PatchOptions {
   int64_t max_batch_tokens = 2048;  // of runs that go together; results depend on it only by rounding
   std::function<void(const std::string&)> remark = nullptr;           // hears of answers of several tokens
   std::function<void(int64_t done, int64_t all)> progress = nullptr;  // patched runs
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Patching";
+    v("what", part, kPatchedPartNames,
+      {.group = kGroup,
+       .help = "What is put in: heads' outputs, their patterns (weights), or each layer's stream"});
+    v("by_position", by_position, {},
+      {.group = kGroup, .help = "Patch one position at a time (the tool always does for the stream)"});
+    visit_batch_tokens(v, max_batch_tokens);
+  }
 };
 
 /// A patched run.

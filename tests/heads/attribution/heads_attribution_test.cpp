@@ -164,7 +164,8 @@ TEST_P(AttributionOfFamilies, IntegratedGradientsAddUpToTheDifference) {
   const auto with_steps = [&](int steps) {
     return heads_attribution(
         folder_, kAttributionText,
-        asked({.methods = {AttributionMethod::kIntegratedGradients}, .steps = steps, .batch_tokens = 500}));
+        asked(
+            {.methods = {AttributionMethod::kIntegratedGradients}, .steps = steps, .max_batch_tokens = 500}));
   };
   const AttributionReport found = with_steps(1000);
   const double difference = found.score - found.replaced_score;
@@ -224,7 +225,7 @@ TEST_P(AttributionOfFamilies, ZeroedValuesAreThoseOfOneLayerAtATime) {
 
 TEST_P(AttributionOfFamilies, BatchesChangeNothing) {
   const AttributionReport all = heads_attribution(folder_, kAttributionText, asked()),
-                          few = heads_attribution(folder_, kAttributionText, asked({.batch_tokens = 1}));
+                          few = heads_attribution(folder_, kAttributionText, asked({.max_batch_tokens = 1}));
   for (size_t m = 0; m < all.methods.size(); ++m)
     for (size_t i = 0; i < all.tokens.size(); ++i)
       EXPECT_NEAR(all.methods[m].scores[i], few.methods[m].scores[i], 1e-4);

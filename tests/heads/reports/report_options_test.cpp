@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/measures/heads_where.h"
+#include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/importance_json.h"
 #include "tests/heads/importance/scored_families.h"
 
@@ -40,6 +43,42 @@ TEST(ReportOptions, MakeTheReportAgain) {
   EXPECT_EQ(to_json(again), to_json(settings));
   EXPECT_EQ(report(again), first);
   EXPECT_NE(report({.curve = true}), first);
+}
+
+/// What a verb's report gives back of the settings that it was made with.
+template <class Settings>
+std::string given_back(const Settings& settings) {
+  Settings found;
+  read_report_options(found, with_options(R"({"schema":1})", "verb", settings), "verb", "r.json");
+  return to_json(found);
+}
+
+TEST(ReportOptions, AreThoseOfEveryVerb) {
+  const ObserveHeadsOptions read{.observe = {.max_batch_tokens = 77}};
+  EXPECT_EQ(given_back(read), "{\n  \"max_batch_tokens\": 77\n}\n");
+  const PatchOptions patch{.part = PatchedPart::kPattern, .by_position = true, .max_batch_tokens = 8};
+  EXPECT_EQ(given_back(patch),
+            "{\n  \"what\": \"patterns\",\n  \"by_position\": true,\n  \"max_batch_tokens\": 8\n}\n");
+  const FaithfulnessOptions attribution{
+      .attribution = {.methods = {AttributionMethod::kRollout, AttributionMethod::kFlow}, .steps = 3},
+      .points = 4,
+      .seed = 5};
+  EXPECT_EQ(given_back(attribution), to_json(attribution));
+  EXPECT_THAT(to_json(attribution), HasSubstr("\"methods\": [\n    \"rollout\",\n    \"flow\"\n  ],\n"));
+  const WhereSettings where{.evidence = {.sentences = 2}, .read = read};
+  EXPECT_EQ(given_back(where), to_json(where));
+}
+
+TEST(ReportOptions, OfOneTextAreOptionsOnACorpusToo) {
+  const AttributionOptions text{
+      .methods = {AttributionMethod::kRelevance}, .target_token = "dog", .steps = 3};
+  const std::string report = with_options(R"({"schema":1})", "attribution", text);
+  EXPECT_THAT(report, testing::Not(HasSubstr("dog"))) << "a question about the text is no option";
+  FaithfulnessOptions corpus{.points = 9};
+  read_report_options(corpus, report, "attribution", "r.json");
+  EXPECT_EQ(corpus.attribution.methods, text.methods);
+  EXPECT_EQ(corpus.attribution.steps, 3);
+  EXPECT_EQ(corpus.points, 9);
 }
 
 TEST(ReportOptions, OfAnotherKindAreRefused) {
