@@ -1,14 +1,13 @@
 // multihead bleu: scores translations.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <vector>
 
 #include "cli/common.h"
 #include "cli/error_line.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/evaluate/bleu.h"
@@ -128,7 +127,7 @@ std::string plain_text(const Report& report, const std::vector<BleuScore>& score
 }
 
 // A flag that would change nothing is a mistake.
-void check_flags(const CLI::App& verb, const BleuFlags& flags) {
+void check_flags(const Verb& verb, const BleuFlags& flags) {
   const auto given = [&](const char* flag) { return verb.get_option(flag)->count() > 0; };
   if (given("--language") && flags.bleu.tokenizer != BleuTokenizer::kMoses)
     throw UsageError("--language needs --tokenize moses; add that or leave out --language");
@@ -178,9 +177,9 @@ void run(const BleuFlags& flags) {
 
 }  // namespace
 
-void add_bleu(CLI::App& app) {
+void add_bleu(Verb& app) {
   auto flags = std::make_shared<BleuFlags>();
-  CLI::App* verb =
+  Verb* verb =
       app.add_subcommand("bleu", "BLEU of translations against references, with sacreBLEU's figures");
   verb->footer(
       "Examples:\n"
@@ -205,9 +204,9 @@ void add_bleu(CLI::App& app) {
               {"add-k", BleuSmoothing::kAddK},
               {"none", BleuSmoothing::kNone}},
              "Smoothing of n-gram precisions that are 0");
-  CLI::Option* value = add_number(*verb, "--smooth-value", flags->smoothing_value, {.low = 1e-9, .high = 1e9},
-                                  "Constant of --smooth floor (usually 0.1) or add-k (usually 1)")
-                           ->default_str("");
+  Flag* value = add_number(*verb, "--smooth-value", flags->smoothing_value, {.low = 1e-9, .high = 1e9},
+                           "Constant of --smooth floor (usually 0.1) or add-k (usually 1)")
+                    ->default_str("");
   verb->add_flag("--effective-order", flags->bleu.effective_order,
                  "Ignore n-grams longer than the sentences, for scores of single sentences");
   verb->add_option("--paired", flags->others,

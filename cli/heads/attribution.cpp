@@ -1,7 +1,6 @@
 // multihead heads attribution: which tokens count for what a model says, by eight measures, and how faithful these are.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,10 +9,10 @@
 #include "cli/common.h"
 #include "cli/heads/attribution_report.h"
 #include "cli/heads/heads_verbs.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/attribution/heads_attribution.h"
@@ -50,7 +49,7 @@ std::vector<AttributionMethod> methods_of(const std::vector<std::string>& names)
 }
 
 /// Flags that belong to a text or to a corpus alone.
-void check_flags(const AttributionFlags& flags, const CLI::App& verb) {
+void check_flags(const AttributionFlags& flags, const Verb& verb) {
   const bool on_text = !flags.text.empty();
   if (on_text == !flags.files.input.empty())
     throw UsageError("give --text, whose tokens are weighed, or -i, sentences on which methods are measured");
@@ -76,7 +75,7 @@ void run_faithfulness(AttributionFlags& flags) {
   write_text(flags.output, flags.json ? faithfulness_json(found, flags.model) : faithfulness_table(found));
 }
 
-void run_attribution(AttributionFlags& flags, const CLI::App& verb) {
+void run_attribution(AttributionFlags& flags, const Verb& verb) {
   check_flags(flags, verb);
   check_utf8(flags.text, "--text");
   check_utf8(flags.second, "--second");
@@ -96,9 +95,9 @@ void run_attribution(AttributionFlags& flags, const CLI::App& verb) {
 
 }  // namespace
 
-void add_heads_attribution(CLI::App& heads) {
+void add_heads_attribution(Verb& heads) {
   auto flags = std::make_shared<AttributionFlags>();
-  CLI::App* verb =
+  Verb* verb =
       heads.add_subcommand("attribution", "Which tokens count for what a model says, by eight measures");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
   verb->add_option("--text", flags->text, "Text whose tokens are weighed");
@@ -113,8 +112,7 @@ void add_heads_attribution(CLI::App& heads) {
                    "Another token there; without --token, a causal model's next token");
   verb->add_option("--method", flags->methods,
                    "Method, or several: rollout; may be given again; without: all")
-      ->take_all()
-      ->allow_extra_args(false);
+      ->again();
   verb->add_option("-i,--input", flags->files.input,
                    "Sentences (gzip or not): how faithful the methods are, by replacing tokens");
   verb->add_option("--target", flags->files.target,
@@ -143,10 +141,7 @@ void add_heads_attribution(CLI::App& heads) {
       "  multihead heads attribution minilm --text 'two dogs run .' \\\n"
       "    --second 'a pair of dogs is running .'\n"
       "  multihead heads attribution demo -i test.en --target test.de");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    run_attribution(*flags, *verb);
-  });
+  verb->callback([flags, verb] { run_attribution(*flags, *verb); });
 }
 
 }  // namespace mh::cli

@@ -1,5 +1,4 @@
 // multihead heads circuits: W_QK and W_OV of every head, from the weights alone.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,15 +7,15 @@
 #include "cli/heads/circuits_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/heads/reports/circuits_json.h"
 
 namespace mh::cli {
 
-void add_heads_circuits(CLI::App& heads) {
+void add_heads_circuits(Verb& heads) {
   struct Flags {
     std::string model = {}, output = {};
     ReportFlags<CircuitsOptions> settings = {};
@@ -24,18 +23,16 @@ void add_heads_circuits(CLI::App& heads) {
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = heads.add_subcommand(
+  Verb* verb = heads.add_subcommand(
       "circuits", "W_QK and W_OV of every head: spectra, copying, compositions; from the weights alone");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
-  CLI::Option* compositions =
-      add_number(*verb, "--compositions", flags->shown, {.low = 0},
-                 "How many compositions are shown, the strongest; 0: none are computed");
+  Flag* compositions = add_number(*verb, "--compositions", flags->shown, {.low = 0},
+                                  "How many compositions are shown, the strongest; 0: none are computed");
   verb->add_flag("--json", flags->json, "Write JSON; all compositions unless --compositions is given");
   add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
   flags->settings.add(*verb);
   verb->footer("Example:\n  multihead heads circuits minilm\n  multihead heads circuits demo --json");
-  verb->callback([flags, verb, compositions] {
-    refuse_flags_of_heads(*verb);
+  verb->callback([flags, compositions] {
     CircuitsOptions options = flags->settings.given();
     options.compositions = flags->shown > 0;
     const ModelFolder folder = load_model(flags->model);

@@ -1,24 +1,19 @@
 // The verbs of `multihead heads`, one file each.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace mh::cli {
 
-void add_heads_alignment(CLI::App& heads);
-void add_heads_attribution(CLI::App& heads);
-void add_heads_circuits(CLI::App& heads);
-void add_heads_importance(CLI::App& heads);
-void add_heads_patch(CLI::App& heads);
-void add_heads_prune(CLI::App& heads);
-void add_heads_relations(CLI::App& heads);
-void add_heads_stats(CLI::App& heads);
-void add_heads_similar(CLI::App& heads);
-void add_heads_where(CLI::App& heads);
+class Verb;
 
-/// Refuses flags and arguments of `heads` itself, which CLI11 would hand on to its verbs.
-void refuse_flags_of_heads(const CLI::App& verb);
+void add_heads_alignment(Verb& heads);
+void add_heads_attribution(Verb& heads);
+void add_heads_circuits(Verb& heads);
+void add_heads_importance(Verb& heads);
+void add_heads_patch(Verb& heads);
+void add_heads_prune(Verb& heads);
+void add_heads_relations(Verb& heads);
+void add_heads_stats(Verb& heads);
+void add_heads_similar(Verb& heads);
+void add_heads_where(Verb& heads);
 
 }  // namespace mh::cli

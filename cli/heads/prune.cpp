@@ -1,7 +1,6 @@
 // multihead heads prune: the same model without some heads.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -17,10 +16,10 @@
 #include "cli/convert_sentences.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/prune_report.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/heads/conversion/compare_speed.h"
@@ -38,7 +37,7 @@ struct PruneFlags {
   uint64_t seed = 1;
   int rounds = 3;
   bool json = false;
-  CLI::App* verb = nullptr;
+  Verb* verb = nullptr;
 };
 
 /// The first word of each line that names heads: a list, or a ranked table with its headings, ranks and bars.
@@ -137,23 +136,21 @@ void run_prune(const PruneFlags& flags) {
 
 }  // namespace
 
-void add_heads_prune(CLI::App& heads) {
+void add_heads_prune(Verb& heads) {
   auto flags = std::make_shared<PruneFlags>();
-  CLI::App* verb = flags->verb =
+  Verb* verb = flags->verb =
       heads.add_subcommand("prune", "Remove heads for good: the muted model as a smaller folder");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
   verb->add_option("--heads", flags->heads,
                    "Head to remove, e.g. encoder.3.self_attention.1, or several: 'encoder.*.1'; may be "
                    "given again")
-      ->take_all()
-      ->allow_extra_args(false);
+      ->again();
   verb->add_option("--heads-from", flags->heads_from,
                    "Take names of heads from this file, the first of each line, e.g. a ranked table");
   verb->add_option("--out", flags->out, "The folder to make")->required();
-  take_names(
-      verb->add_option("--dtype", flags->type,
-                       "How numbers are written; without: bfloat16 where all of them are, else float32"),
-      flags->type, {{"float32", NumberType::kFloat32}, {"bfloat16", NumberType::kBFloat16}});
+  add_choice(*verb, "--dtype", flags->type,
+             {{"float32", NumberType::kFloat32}, {"bfloat16", NumberType::kBFloat16}},
+             "How numbers are written; without: bfloat16 where all of them are, else float32");
   verb->add_option("--source", flags->source,
                    "Compare outputs and time on these sentences; without: on random tokens");
   verb->add_option("--target", flags->target, "Of a translator: translations of --source, line by line");
@@ -172,10 +169,7 @@ void add_heads_prune(CLI::App& heads) {
       "Example:\n"
       "  multihead heads prune minilm --out pruned --heads 'encoder.5.self_attention.*'\n"
       "  multihead heads prune demo --heads-from ranked.txt --out pruned --json");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
-    run_prune(*flags);
-  });
+  verb->callback([flags] { run_prune(*flags); });
 }
 
 }  // namespace mh::cli

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -16,8 +15,8 @@
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/reports/measures_json.h"
@@ -129,9 +128,9 @@ std::string probe_lines(const RelationsReport& report) {
 
 }  // namespace
 
-void add_heads_relations(CLI::App& heads) {
+void add_heads_relations(Verb& heads) {
   auto flags = std::make_shared<RelationsFlags>();
-  CLI::App* verb = heads.add_subcommand("relations", "Which head follows which grammatical relation");
+  Verb* verb = heads.add_subcommand("relations", "Which head follows which grammatical relation");
   add_corpus_flags(*verb, flags->corpus, {.trees = true});
   verb->add_option("--relation", flags->relation, "Rank all heads for this relation, e.g. obj")
       ->type_name("NAME");
@@ -142,8 +141,7 @@ void add_heads_relations(CLI::App& heads) {
       "Example:\n"
       "  multihead heads relations minilm --conllu en_ewt-ud-dev.conllu\n"
       "  multihead heads relations minilm --conllu en_ewt-ud-dev.conllu --relation obj");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
+  verb->callback([flags] {
     if (flags->corpus.conllu.empty() && flags->corpus.target_conllu.empty())
       throw UsageError("relations are those of dependency trees: give --conllu FILE");
     RelationsOptions options = flags->settings.given();

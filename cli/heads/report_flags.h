@@ -1,11 +1,10 @@
 // The flags of a verb of `heads` that come from its settings, and --options, which takes them from a report of that verb.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
-#include "cli/help_format.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "multihead/base/file.h"
 #include "multihead/heads/reports/report_options.h"
 
@@ -14,7 +13,7 @@ namespace mh::cli {
 template <class Settings>
 class ReportFlags {
  public:
-  void add(CLI::App& verb) {
+  void add(Verb& verb) {
     name_ = verb.get_name();
     flags_.add(verb, Settings());
     verb.add_option("--options", file_,

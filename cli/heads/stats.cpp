@@ -1,7 +1,6 @@
 // multihead heads stats: entropy, distance, sinks, roles and patterns of every head on a corpus.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -9,7 +8,7 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
-#include "cli/help_format.h"
+#include "cli/verb.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/reports/measures_json.h"
 
@@ -79,17 +78,16 @@ std::string stats_table(const StatsReport& report) {
 
 }  // namespace
 
-void add_heads_stats(CLI::App& heads) {
+void add_heads_stats(Verb& heads) {
   auto flags = std::make_shared<CorpusFlags>();
-  CLI::App* verb =
+  Verb* verb =
       heads.add_subcommand("stats", "Entropy, distance, sinks, roles and patterns of every head on a corpus");
   add_corpus_flags(*verb, *flags, {.pairs = true});
   verb->footer(
       "Example:\n"
       "  multihead heads stats minilm -i corpus.txt\n"
       "  multihead heads stats demo -i test.en --target test.de");
-  verb->callback([flags, verb] {
-    refuse_flags_of_heads(*verb);
+  verb->callback([flags] {
     CorpusRun run(*flags);
     const StatsReport report = heads_stats(run.folder(), run.corpus(), run.options());
     write_text(flags->output, flags->json ? stats_json(report, flags->model) : stats_table(report));
