@@ -1,26 +1,25 @@
-#include "cli/app.h"
-
+// The whole command line: every verb, and what they share.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
 #include "cli/common.h"
 #include "cli/flag_names.h"
-#include "cli/given_values.h"
-#include "cli/help_format.h"
+#include "cli/help_text.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/kernels/simd.h"
 
 namespace mh::cli {
 namespace {
 
 struct Verbs {
   const char* title;
-  std::initializer_list<void (*)(CLI::App&)> add;
+  std::initializer_list<void (*)(Verb&)> add;
 };
 
 // More threads than processors gain nothing; beyond this many for each they mostly wait for one another.
@@ -37,40 +36,28 @@ void use_threads(int asked) {
 }
 
 // Help names settings as the library does (`d_key`); here they are flags.
-void put_flags_in_help(CLI::App& app) {
-  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
-    put_flags_in_help(*verb);
-    for (CLI::Option* option : verb->get_options()) {
-      const std::string& about = option->get_description();
-      if (about.find('`') != std::string::npos) option->description(with_flags(*verb, about));
-    }
-  }
+void put_flags_in_help(const Verb& verb) {
+  for (const auto& of_verb : verb.verbs()) put_flags_in_help(*of_verb);
+  for (const auto& flag : verb.flags()) flag->description(with_flags(verb, flag->about));
 }
 
 }  // namespace
 
-void add_all(CLI::App& app) {
-  app.name("multihead");
-  app.description("multihead trains, runs and looks inside the heads of Transformers on the CPU.");
-  use_help_format(app);
-  app.footer(MULTIHEAD_LAB != 0 ? "Example:\n  multihead data grammar --out corpus"
-                                : "Example:\n  multihead heads model --text 'two dogs run .'");
-  app.require_subcommand(1);
-  app.fallthrough();
-  app.set_version_flag(
-         "--version",
-         [] { return std::string("multihead " MULTIHEAD_VERSION " (kernels: ") + dispatch_target() + ")"; },
-         "The version, and which kernels run on this machine")
-      ->group(kEveryVerb);
+void add_all(Verb& tool) {
+  tool.footer(MULTIHEAD_LAB != 0 ? "Example:\n  multihead data grammar --out corpus"
+                                 : "Example:\n  multihead heads model --text 'two dogs run .'");
+  tool.add_flag("-h,--help", "This help");
+  tool.add_flag("--help-all", "Help with every flag");
+  tool.add_flag("--version", "The version, and which kernels run on this machine");
   const auto threads = std::make_shared<int>(0);
-  add_number(app, "--threads", *threads, {.low = 0, .high = kMostThreads},
+  add_number(tool, "--threads", *threads, {.low = 0, .high = kMostThreads},
              "Threads to use; 0: one for each processor")
-      ->default_str("")
-      ->group(kEveryVerb);
-  app.add_flag_callback(
-         "--quiet", [] { set_quiet(true); }, "No progress and no remarks on standard error")
-      ->group(kEveryVerb);
-  app.parse_complete_callback([threads] { use_threads(*threads); });
+      ->default_str("");
+  tool.add_flag("--quiet", "No progress and no remarks on standard error")->each([](const std::string&) {
+    set_quiet(true);
+  });
+  for (const auto& flag : tool.flags()) flag->group(kEveryVerb);
+  tool.callback([threads] { use_threads(*threads); });
 
   const Verbs all[] = {{"Data and training", {add_data, add_tokenize, add_train}},
                        {"Translation", {add_translate, add_score, add_bleu}},
@@ -83,12 +70,11 @@ void add_all(CLI::App& app) {
   for (const Verbs& verbs : all) {
     for (const auto add : verbs.add) {
       if (add == nullptr) continue;
-      add(app);
-      app.get_subcommands([](CLI::App*) { return true; }).back()->group(verbs.title);
+      add(tool);
+      tool.verbs().back()->group(verbs.title);
     }
   }
-  put_flags_in_help(app);
-  refuse_empty_texts(app);
+  put_flags_in_help(tool);
 }
 
 }  // namespace mh::cli

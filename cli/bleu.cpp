@@ -1,15 +1,14 @@
 // multihead bleu: scores translations.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <vector>
 
 #include "cli/common.h"
 #include "cli/error_line.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/evaluate/bleu.h"
@@ -129,7 +128,7 @@ std::string plain_text(const Report& report, const std::vector<BleuScore>& score
 }
 
 // A flag that would change nothing is a mistake.
-void check_flags(const CLI::App& verb, const BleuFlags& flags) {
+void check_flags(const Verb& verb, const BleuFlags& flags) {
   const auto given = [&](const char* flag) { return verb.get_option(flag)->count() > 0; };
   if (given("--language") && flags.bleu.tokenizer != BleuTokenizer::kMoses)
     throw UsageError("--language needs --tokenize moses; add that or leave out --language");
@@ -179,9 +178,9 @@ void run(const BleuFlags& flags) {
 
 }  // namespace
 
-void add_bleu(CLI::App& app) {
+void add_bleu(Verb& app) {
   auto flags = std::make_shared<BleuFlags>();
-  CLI::App* verb =
+  Verb* verb =
       app.add_subcommand("bleu", "BLEU of translations against references, with sacreBLEU's figures");
   verb->footer(
       "Examples:\n"

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "cli/error_line.h"
 #include "cli/flag_names.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/utf8.h"
@@ -26,7 +25,7 @@ TextLimits limits_of_text;
 // A flag for each setting, straight into its value.
 class NumberFlags : public SettingVisitor<NumberFlags> {
  public:
-  explicit NumberFlags(CLI::App& verb) : verb_(verb) {}
+  explicit NumberFlags(Verb& verb) : verb_(verb) {}
   template <class T, class R>
   void setting(std::string_view name, T& value, const R& rule, const About& about) {
     const std::string flag = "--" + flag_name(name);
@@ -35,29 +34,31 @@ class NumberFlags : public SettingVisitor<NumberFlags> {
   }
 
  private:
-  CLI::App& verb_;
+  Verb& verb_;
 };
 }  // namespace
 
-CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help) {
+Flag* add_model(Verb& verb, std::string& folder, const std::string& help) {
   return verb.add_option("model,--model", folder, help)->type_name("DIR");
 }
 
-void add_text_flags(CLI::App& verb, TextFlags& flags) {
+void add_text_flags(Verb& verb, TextFlags& flags) {
   verb.add_option("-i,--input", flags.input, "Read from this file (gzip or not) instead of standard input")
       ->type_name("FILE");
   add_output_flag(verb, "-o,--output", flags.output, "Write to this file instead of standard output");
   add_limit_flags(verb);
 }
 
-CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,
-                             const std::string& help) {
-  return verb.add_option(name, path, help)->type_name("FILE")->each([](const std::string& given) {
-    if (!given.empty()) check_can_write_file(given);
-  });
+Flag* add_output_flag(Verb& verb, const std::string& name, std::string& path, const std::string& help) {
+  return verb.add_option(name, path, help)
+      ->type_name("FILE")
+      ->default_str("")
+      ->each([](const std::string& given) {
+        if (!given.empty()) check_can_write_file(given);
+      });
 }
 
-void add_limit_flags(CLI::App& verb) {
+void add_limit_flags(Verb& verb) {
   NumberFlags flags(verb);
   limits_of_text.visit(flags);
 }

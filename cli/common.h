@@ -10,30 +10,27 @@
 #include "multihead/base/error.h"
 #include "multihead/io/lines.h"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace mh::cli {
 
+struct Flag;
+class Verb;
+
 /// The folder of the model that the verb reads: by position (multihead info model) or as --model DIR.
-CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help = "The model folder");
+Flag* add_model(Verb& verb, std::string& folder, const std::string& help = "The model folder");
 
 /// -i/--input, -o/--output: files, or standard input and output when empty.
 struct TextFlags {
   std::string input;
   std::string output;
 };
-void add_text_flags(CLI::App& verb, TextFlags& flags);
+void add_text_flags(Verb& verb, TextFlags& flags);
 /// --max-line-characters, --max-unpacked: what read_text() and text_reader() keep to. add_text_flags() adds
 /// them too.
-void add_limit_flags(CLI::App& verb);
+void add_limit_flags(Verb& verb);
 /// What these flags ask for.
 const TextLimits& text_limits();
 /// A file for results: one that could not be written is refused when the flags are read, before any work.
-CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,
-                             const std::string& help);
+Flag* add_output_flag(Verb& verb, const std::string& name, std::string& path, const std::string& help);
 
 /// The lines of `path` (gzip or not), or of standard input when it is empty. Throws on what is not UTF-8
 /// (with the line number) and on what is beyond the limits. A remark says when a terminal is waited for.
@@ -59,7 +56,7 @@ void finish_standard_output();
 /// "1 line", "2 lines"; `many` where an s does not do: counted(2, "query", "queries").
 std::string counted(int64_t number, std::string_view one, std::string_view many = {});
 
-/// --threads, --quiet: added once for the whole tool (main.cpp); the verbs ask here.
+/// --threads, --quiet: added once for the whole tool (app.cpp); the verbs ask here.
 bool quiet();
 void set_quiet(bool quiet);
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -14,8 +13,8 @@
 #include <vector>
 
 #include "cli/common.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/models/transformer_presets.h"
 #include "multihead/nn/head_geometry.h"
@@ -94,81 +93,65 @@ complete -c multihead -f -a '(__multihead_complete)'
 
 using Words = std::vector<std::pair<std::string, std::string>>;  // and what they stand for
 
-const CLI::App& whole_tool(const CLI::App& verb) {
-  return verb.get_parent() == nullptr ? verb : whole_tool(*verb.get_parent());
-}
-
 Words names_of(const std::vector<std::string>& names) {
   Words words;
   for (const std::string& name : names) words.emplace_back(name, "");
   return words;
 }
 
-Words verbs_of(const CLI::App& app) {
+Words verbs_of(const Verb& of) {
   Words words;
-  for (const CLI::App* verb : listed_verbs(app))
-    words.emplace_back(verb->get_name(), verb->get_description());
+  for (const Verb* verb : of.listed_verbs()) words.emplace_back(verb->get_name(), verb->get_description());
   return words;
 }
 
-/// What a value of this option may be; see name_values().
-Words values_of(const CLI::App& verb, const CLI::Option& option) {
-  const std::string name = option.get_type_name();
+/// What a value of this flag may be.
+Words values_of(const Verb& verb, const Flag& flag) {
+  const std::string& name = flag.value;
   if (name.find("FILE") != std::string::npos) return {{":files", ""}};
   if (name == "DIR") return {{":folders", ""}};
   if (name == "STUDY") return names_of(study_names());
-  if (name == "VERB") return verbs_of(whole_tool(verb));
+  if (name == "VERB") return verbs_of(verb.tool());
   Words words;
   if (name == "GEOMETRY") {
     for (const GeometryName& geometry : geometry_names()) words.emplace_back(geometry.name, "");
   } else if (name == "PRESET") {
     for (const TransformerPreset& preset : transformer_presets()) words.emplace_back(preset.name, "");
   } else if (name.find('|') != std::string::npos) {
-    words = names_of(CLI::detail::split(name, '|'));
+    for (const std::string_view choice : cut_at(name, '|')) words.emplace_back(choice, "");
   }
   return words;
 }
 
 /// The flags of the verb, and those that every verb takes (--version stands alone).
-Words flags_of(const CLI::App& verb) {
+Words flags_of(const Verb& verb) {
   Words words;
-  for (const CLI::App* of = &verb; of != nullptr; of = of->get_parent()) {
-    if (of != &verb && of->get_parent() != nullptr) continue;  // a verb's own verbs do not take its flags
-    for (const CLI::Option* option : of->get_options([](const auto* o) { return o->nonpositional(); })) {
-      if (of != &verb && option->check_lname("version")) continue;
-      for (const std::string& name : option->get_lnames())
-        words.emplace_back("--" + name, option->get_description());
-      for (const std::string& name : option->get_snames())
-        words.emplace_back("-" + name, option->get_description());
-    }
+  for (const Flag* flag : verb.all_flags()) {
+    if (verb.get_parent() != nullptr && flag->is_named("--version")) continue;
+    for (const std::string& name : flag->names) words.emplace_back(name, flag->about);
   }
   return words;
 }
 
 /// The flag of this name that takes a value, or null.
-const CLI::Option* flag_with_value(const CLI::App& verb, const std::string& name) {
-  for (const CLI::App* of = &verb; of != nullptr; of = of->get_parent()) {
-    if (const CLI::Option* option = of->get_option_no_throw(name); option != nullptr)
-      return option->get_items_expected_max() > 0 ? option : nullptr;
-  }
-  return nullptr;
+const Flag* flag_with_value(const Verb& verb, const std::string& name) {
+  const Flag* const flag = verb.find_flag(name);
+  return flag != nullptr && flag->most > 0 ? flag : nullptr;
 }
 
 /// What the last of these words may be, whatever it begins with.
-Words offered(const CLI::App& tool, std::span<const std::string> words) {
-  const CLI::App* verb = &tool;
-  const CLI::Option* flag = nullptr;  // whose value is next
+Words offered(const Verb& tool, std::span<const std::string> words) {
+  const Verb* verb = &tool;
+  const Flag* flag = nullptr;  // whose value is next
   for (const std::string& word : words.first(words.size() - 1)) {
     if (word == "=") continue;  // bash cuts --flag=value at the sign
     flag = flag == nullptr && word.starts_with('-') ? flag_with_value(*verb, word) : nullptr;
-    const auto verbs = listed_verbs(*verb);
-    const auto named =
-        std::find_if(verbs.begin(), verbs.end(), [&](auto* v) { return v->get_name() == word; });
-    if (named != verbs.end()) verb = *named;
+    const Verb* const named = verb->verb(word);
+    if (named != nullptr && !named->get_group().empty()) verb = named;
   }
   const std::string& last = words.back();
   if (const size_t sign = last.find('='); sign != std::string::npos && last.starts_with('-')) {
-    const CLI::Option* const before = flag_with_value(*verb, last.substr(0, sign));
+    const Flag* const before = flag_with_value(*verb, last.substr(0, sign));
     Words values = before != nullptr ? values_of(*verb, *before) : Words();
     for (auto& [value, about] : values) {
       if (!value.starts_with(':')) value.insert(0, last, 0, sign + 1);
@@ -181,7 +164,7 @@ Words offered(const CLI::App& tool, std::span<const std::string> words) {
   const bool begun =
       std::any_of(verbs.begin(), verbs.end(), [&](const auto& v) { return v.first.starts_with(last); });
   if (begun) return verbs;
-  const auto arguments = verb->get_options([](const auto* o) { return o->get_positional(); });
+  const auto arguments = verb->arguments();
   // A verb's lists of files may be flags' as well (--train a b), so without an argument files are offered.
   if (arguments.empty()) return verbs.empty() ? Words{{":files", ""}} : verbs;
   return values_of(*verb, *arguments.back());
@@ -189,7 +172,7 @@ Words offered(const CLI::App& tool, std::span<const std::string> words) {
 
 }  // namespace
 
-std::string completions(const CLI::App& tool, const std::vector<std::string>& words) {
+std::string completions(const Verb& tool, const std::vector<std::string>& words) {
   if (words.empty()) return "";
   const std::string last = words.back() == "=" ? "" : words.back();
   std::string text;
@@ -200,9 +183,9 @@ std::string completions(const CLI::App& tool, const std::vector<std::string>& wo
   return text;
 }
 
-void add_completion(CLI::App& app) {
+void add_completion(Verb& app) {
   auto shell = std::make_shared<Shell>(Shell::kBash);
-  CLI::App* verb =
+  Verb* verb =
       app.add_subcommand("completion", "Print a script that completes verbs and flags in your shell");
   add_choice(*verb, "shell", *shell, {{"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}},
              "The shell that reads it")

@@ -4,14 +4,12 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace mh::cli {
+
+class Verb;
 
 /// Words that may stand in the place of the last of `words`, as far as it is typed: a line each, with what it stands for
 /// behind a tab; or ":files", or ":folders".
-std::string completions(const CLI::App& tool, const std::vector<std::string>& words);
+std::string completions(const Verb& tool, const std::vector<std::string>& words);
 
 }  // namespace mh::cli

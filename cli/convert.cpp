@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -16,10 +15,10 @@
 #include "cli/common.h"
 #include "cli/convert_report.h"
 #include "cli/convert_sentences.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -47,7 +46,7 @@ struct ConvertFlags {
   std::vector<std::string> attentions, remove;
   uint64_t seed = 1;
 
-  CLI::App* verb = nullptr;
+  Verb* verb = nullptr;
   bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
 };
 
@@ -254,9 +253,9 @@ void run(const ConvertFlags& flags) {
 
 }  // namespace
 
-void add_convert(CLI::App& app) {
+void add_convert(Verb& app) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* verb = flags->verb = app.add_subcommand(
+  Verb* verb = flags->verb = app.add_subcommand(
       "convert", "Rebuild a model with other heads and measure the change, or write it as another folder");
   add_model(*verb, flags->model, "The folder of a model, a .gguf file, or demo")->required();
   verb->add_option("--out", flags->out, "The folder to make")->required();
@@ -279,13 +278,11 @@ void add_convert(CLI::App& app) {
                    "New order of the heads, e.g. 2,0,1: the new head 0 is the old head 2");
   verb->add_option("--attention", flags->attentions,
                    "Attention layer that --permute reorders; may be given again; without: all")
-      ->take_all()
-      ->allow_extra_args(false);
+      ->again();
   verb->add_option(
           "--remove", flags->remove,
           "Remove a head, e.g. encoder.3.self_attention.1, or several: 'encoder.*.1'; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+      ->again();
   verb->add_flag("--merge-equal", flags->merge_equal,
                  "Merge heads with equal queries, keys and values into one");
   verb->add_option("--source", flags->source,
@@ -315,7 +312,8 @@ void add_convert(CLI::App& app) {
   verb->footer(
       "Example:\n"
       "  multihead convert model --out one-key --to grouped --key-heads 1\n"
-      "  multihead convert model --out merged --to merged --source test.en --target test.de\n"
+      "  multihead convert model --out merged --to merged --source test.en \\\n"
+      "    --target test.de\n"
       "  multihead convert model --out pruned --remove encoder.0.self_attention.3 \\\n"
       "    --remove encoder.1.self_attention.0\n"
       "  multihead convert bert --out pruned --remove 'encoder.*.3' --own-format\n"

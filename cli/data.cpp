@@ -1,14 +1,13 @@
 // multihead data grammar: writes the built-in parallel corpus with its trees and alignments.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
 #include "cli/common.h"
 #include "cli/error_line.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "lab/grammar/grammar.h"
 
@@ -32,12 +31,11 @@ void run_grammar(const GrammarFlags& flags) {
 
 }  // namespace
 
-void add_data(CLI::App& app) {
-  CLI::App& data = *app.add_subcommand("data", "Make a data set");
-  data.require_subcommand(1);
+void add_data(Verb& app) {
+  Verb& data = *app.add_subcommand("data", "Make a data set");
   data.footer("Example:\n  multihead data grammar --out corpus");
 
-  CLI::App& grammar = *data.add_subcommand(
+  Verb& grammar = *data.add_subcommand(
       "grammar",
       "Write the built-in English-German corpus: text, trees (CoNLL-U) and word alignments (Pharaoh)");
   auto flags = std::make_shared<GrammarFlags>();

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,9 +11,9 @@
 #include "cli/common.h"
 #include "cli/flag_names.h"
 #include "cli/heads/heads_report.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/shell_words.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "lab/demo/demo.h"
 #include "lab/demo/demo_page.h"
@@ -103,7 +102,7 @@ std::string findings(const DemoResult& result) {
   return text;
 }
 
-void run(const CLI::App& verb, DemoSettings& settings) {
+void run(const Verb& verb, DemoSettings& settings) {
   const auto start = Clock::now();
   TrainingLine line;
   DemoWatcher watcher;
@@ -141,14 +140,13 @@ void run(const CLI::App& verb, DemoSettings& settings) {
 
 }  // namespace
 
-void add_demo(CLI::App& app) {
+void add_demo(Verb& app) {
   auto settings = std::make_shared<DemoSettings>(demo_settings());
   auto folder = std::make_shared<std::string>(settings->folder.string());
   auto seed = std::make_shared<uint64_t>(settings->grammar.seed);
-  CLI::App* verb =
+  Verb* verb =
       app.add_subcommand("demo", "Train a small translator on the built-in data and look at its heads");
-  verb->add_option("--out", *folder, "Folder to write: the data in corpus/, the model in model/")
-      ->capture_default_str();
+  verb->add_option("--out", *folder, "Folder to write: the data in corpus/, the model in model/");
   add_number(*verb, "--seed", *seed, {}, "Seed of the data and the model");
   auto updates = std::make_shared<int64_t>(settings->translator.updates);
   add_number(*verb, "--updates", *updates, {.low = 1, .high = 1'000'000}, "Number of training updates");

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -20,9 +19,9 @@
 #include "cli/comparison.h"
 #include "cli/embed_lines.h"
 #include "cli/head_changes.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/sentence_model.h"
@@ -263,9 +262,9 @@ void run(const EmbedFlags& flags) {
 
 }  // namespace
 
-void add_embed(CLI::App& app) {
+void add_embed(Verb& app) {
   auto flags = std::make_shared<EmbedFlags>();
-  CLI::App* verb = app.add_subcommand("embed", "Turn each line into a vector, or say which lines are alike");
+  Verb* verb = app.add_subcommand("embed", "Turn each line into a vector, or say which lines are alike");
   add_model(*verb, flags->model)->required();
   add_text_flags(*verb, flags->text);
   auto* format = add_choice(
@@ -276,7 +275,7 @@ void add_embed(CLI::App& app) {
       verb->add_option("--similarity", flags->similarity, "Print how alike these two texts are instead")
           ->expected(2)
           ->type_name("A B")
-          ->excludes("--input")
+          ->excludes(verb->get_option("--input"))
           ->excludes(format);
   auto* nearest = verb->add_option("--nearest", flags->nearest,
                                    "Print the K lines of FILE that are nearest to each input line instead, "
@@ -306,10 +305,13 @@ void add_embed(CLI::App& app) {
   verb->footer(
       "Example:\n"
       "  multihead embed minilm -i test.en -o test.npy --format npy\n"
-      "  multihead embed minilm --similarity 'two dogs run .' 'a pair of dogs is running .'\n"
+      "  multihead embed minilm \\\n"
+      "    --similarity 'two dogs run .' 'a pair of dogs is running .'\n"
       "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en\n"
-      "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en --vectors test.npy\n"
-      "  multihead embed minilm -i test.en --mute 'encoder.5.self_attention.*' --compare");
+      "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en \\\n"
+      "    --vectors test.npy\n"
+      "  multihead embed minilm -i test.en --mute 'encoder.5.self_attention.*' \\\n"
+      "    --compare");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+
+#include "cli/verb.h"
 
 namespace mh::cli {
 namespace {
@@ -26,27 +27,22 @@ std::string ending_of(const std::string& path) {
 
 }  // namespace
 
-void expect_ending(CLI::Option* option, const std::string& ending, const std::string& what) {
-  option->check(CLI::Validator(
-      [=](const std::string& path) {
-        const std::string found = ending_of(path);
-        if (found.empty() || found == ending) return std::string();
-        return fmt::format("expected a name that ends with {}, got {}; it writes {}", ending, path, what);
-      },
-      ""));
+void expect_ending(Flag* flag, const std::string& ending, const std::string& what) {
+  flag->check([=](const std::string& path) {
+    const std::string found = ending_of(path);
+    if (found.empty() || found == ending) return std::string();
+    return fmt::format("expected a name that ends with {}, got {}; it writes {}", ending, path, what);
+  });
 }
 
-void expect_folder(CLI::Option* option, const std::string& what, const std::string& besides) {
-  option->check(CLI::Validator(
-      [=](const std::string& path) {
-        if (!besides.empty() && path.ends_with(besides)) return std::string();
-        if (std::find(std::begin(kOfFiles), std::end(kOfFiles), ending_of(path)) == std::end(kOfFiles))
-          return std::string();
-        const std::string or_file =
-            besides.empty() ? "" : fmt::format(" or a name that ends with {}", besides);
-        return fmt::format("expected a folder{}, got {}; it writes {}", or_file, path, what);
-      },
-      ""));
+void expect_folder(Flag* flag, const std::string& what, const std::string& besides) {
+  flag->check([=](const std::string& path) {
+    if (!besides.empty() && path.ends_with(besides)) return std::string();
+    if (std::find(std::begin(kOfFiles), std::end(kOfFiles), ending_of(path)) == std::end(kOfFiles))
+      return std::string();
+    const std::string or_file = besides.empty() ? "" : fmt::format(" or a name that ends with {}", besides);
+    return fmt::format("expected a folder{}, got {}; it writes {}", or_file, path, what);
+  });
 }
 
 }  // namespace mh::cli

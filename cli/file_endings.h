@@ -3,17 +3,15 @@
 
 #include <string>
 
-namespace CLI {
-class Option;
-}
-
 namespace mh::cli {
 
+struct Flag;
+
 /// Makes a flag refuse a file whose name has another ending than this one, or none. what: "an SVG picture".
-void expect_ending(CLI::Option* option, const std::string& ending, const std::string& what);
+void expect_ending(Flag* flag, const std::string& ending, const std::string& what);
 
 /// Makes a flag that writes a folder refuse the names of files, such as x.npz. besides: a file that it writes
 /// when the name ends so; empty: it writes folders only. what: all that it writes, "a folder of .npy files".
-void expect_folder(CLI::Option* option, const std::string& what, const std::string& besides = "");
+void expect_folder(Flag* flag, const std::string& what, const std::string& besides = "");
 
 }  // namespace mh::cli

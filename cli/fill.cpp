@@ -1,7 +1,6 @@
 // multihead fill: which words may stand in the place of a mask.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,10 +11,10 @@
 #include "cli/comparison.h"
 #include "cli/error_line.h"
 #include "cli/head_changes.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/setting_flags.h"
 #include "cli/side_by_side.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
@@ -142,20 +141,18 @@ void run(FillFlags& flags) {
 
 }  // namespace
 
-void add_fill(CLI::App& app) {
+void add_fill(Verb& app) {
   auto flags = std::make_shared<FillFlags>();
-  CLI::App* verb = app.add_subcommand("fill", "Fill masked words in with an encoder such as BERT");
+  Verb* verb = app.add_subcommand("fill", "Fill masked words in with an encoder such as BERT");
   add_model(*verb, flags->model)->required();
   auto* text =
       verb->add_option(
               "--text", flags->texts,
               "A text with [MASK] (or the model's own mask) for each missing word; may be given again")
-          ->take_all()
-          ->allow_extra_args(false);
+          ->again();
   verb->add_option("--text-pair", flags->second_texts,
                    "A second text for each --text, which the model reads together with it")
-      ->take_all()
-      ->allow_extra_args(false)
+      ->again()
       ->needs(text);
   add_text_flags(*verb, flags->text);
   verb->add_option("--input-pair", flags->pairs, "The second texts of --input, line by line")->excludes(text);
@@ -176,7 +173,8 @@ void add_fill(CLI::App& app) {
   verb->footer(
       "Example:\n"
       "  multihead fill bert --text 'Paris is the [MASK] of France.'\n"
-      "  multihead fill roberta --text 'Paris is the <mask> of France.' --words 3 --json\n"
+      "  multihead fill roberta --text 'Paris is the <mask> of France.' --words 3 \\\n"
+      "    --json\n"
       "  multihead fill bert --text 'Is the sky blue?' --text-pair 'It is [MASK].'\n"
       "  multihead fill bert -i lines.txt --mute 'encoder.3.self_attention.*' --compare");
   verb->callback([flags] { run(*flags); });

@@ -1,7 +1,8 @@
 #include "cli/flag_names.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+
+#include "cli/verb.h"
 
 namespace mh::cli {
 namespace {
@@ -17,7 +18,7 @@ constexpr OtherName kOtherNames[] = {
 
 }  // namespace
 
-std::string flag_of(const CLI::App& verb, std::string_view field) {
+std::string flag_of(const Verb& verb, std::string_view field) {
   for (const OtherName& other : kOtherNames) {
     if (other.verb == verb.get_name() && other.field == field) return "--" + std::string(other.flag);
   }
@@ -30,14 +31,7 @@ std::string flag_name(std::string_view field) {
   return name;
 }
 
-std::string flag_of(const CLI::App& verb, std::string_view field) {
-  for (const OtherName& other : kOtherNames) {
-    if (other.verb == verb.get_name() && other.field == field) return "--" + std::string(other.flag);
-  }
-  return "--" + flag_name(field);
-}
-
-std::string with_flags(const CLI::App& verb, std::string_view message) {
+std::string with_flags(const Verb& verb, std::string_view message) {
   std::string text;
   size_t at = 0;
   while (at < message.size()) {
@@ -46,7 +40,7 @@ std::string with_flags(const CLI::App& verb, std::string_view message) {
     if (end == std::string_view::npos) break;
     const std::string_view field = message.substr(begin + 1, end - begin - 1);
     const std::string flag = flag_of(verb, field);
-    if (verb.get_option_no_throw(flag) != nullptr) {
+    if (verb.find(flag) != nullptr) {
       text.append(message.substr(at, begin - at)).append(flag);
       at = end + 1;
     } else {  // the second backtick may open a name
@@ -55,12 +49,6 @@ std::string with_flags(const CLI::App& verb, std::string_view message) {
     }
   }
   return text.append(message.substr(at));
-}
-
-const CLI::App& chosen_verb(const CLI::App& app) {
-  const CLI::App* verb = &app;
-  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
-  return *verb;
 }
 
 }  // namespace mh::cli

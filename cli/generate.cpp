@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,10 +12,11 @@
 #include "cli/comparison.h"
 #include "cli/conversation.h"
 #include "cli/head_changes.h"
-#include "cli/help_format.h"
 #include "cli/live_text.h"
 #include "cli/load_model.h"
+#include "cli/mistyped.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
@@ -42,7 +42,7 @@ struct GenerateFlags {
   SettingFlags settings;
   bool greedy = false, json = false;
 
-  CLI::App* verb = nullptr;
+  Verb* verb = nullptr;
 };
 
 /// The prompts of the flags, the last message of a chat, a prompt a line of a file, or all of standard input as one.
@@ -101,7 +101,7 @@ std::string one_line(std::string text) {
 void tell_chat_from_model(GenerateFlags& flags) {
   flags.options.chat = flags.verb->get_option("--chat")->count() > 0;
   if (flags.model.empty()) flags.model.swap(flags.chat_file);
-  if (flags.model.empty()) throw CLI::RequiredError("--model");
+  if (flags.model.empty()) throw UsageError(missing(*flags.verb, *flags.verb->get_option("--model")));
 }
 
 /// Without a prompt a terminal is where somebody types messages.
@@ -184,16 +184,15 @@ void run(GenerateFlags& flags) {
 
 }  // namespace
 
-void add_generate(CLI::App& app) {
+void add_generate(Verb& app) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* verb = flags->verb =
+  Verb* verb = flags->verb =
       app.add_subcommand("generate", "Continue texts with a causal model, or let it answer");
   add_model(*verb, flags->model)->default_str("needed");  // which tell_chat_from_model() checks
   auto* prompt =
       verb->add_option("--prompt", flags->prompts,
                        "The text to continue; may be given again. Without it standard input is the prompt")
-          ->take_all()
-          ->allow_extra_args(false)
+          ->again()
           ->type_name("TEXT");
   add_text_flags(*verb, flags->text);
   verb->get_option("--input")
@@ -229,7 +228,7 @@ void add_generate(CLI::App& app) {
       "  multihead generate gpt2 --prompt 'The sky is' --max-new-tokens 20 --greedy\n"
       "  multihead generate gpt2 -i prompts.txt --temperature 0.8 --top-p 0.9 --seed 7\n"
       "  multihead generate smollm2 --chat --prompt 'Why is the sky blue?'\n"
-      "  multihead generate smollm2 --chat          (type a message, read the answer, go on)\n"
+      "  multihead generate smollm2 --chat (type a message, read the answer, go on)\n"
       "  multihead generate smollm2 --chat talk.jsonl\n"
       "  multihead generate gpt2 --prompt 'The sky is' --mute 'decoder.0.*' --compare\n"
       "  multihead generate gpt2 --prompt 'A list:' --stop '.' --json");

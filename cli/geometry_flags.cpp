@@ -1,16 +1,12 @@
 #include "cli/geometry_flags.h"
 
-#include <CLI/CLI.hpp>
-
+#include "cli/verb.h"
 #include "multihead/models/named_geometry.h"
 
 namespace mh::cli {
 
-void GeometryFlags::add(CLI::App& verb) {
-  verb.add_option("--geometry", geometry, about_geometries())
-      ->type_name("GEOMETRY")
-      ->capture_default_str()
-      ->group("Heads");
+void GeometryFlags::add(Verb& verb) {
+  verb.add_option("--geometry", geometry, about_geometries())->type_name("GEOMETRY")->group("Heads");
   flags_.add(verb, layer_);
 }
 

@@ -34,7 +34,7 @@ class GeometryFlags {
  public:
   explicit GeometryFlags(LayerSettings usual = {}) : layer_(std::move(usual)) {}
   /// --geometry, and a flag for each of LayerSettings.
-  void add(CLI::App& verb);
+  void add(Verb& verb);
   /// After parsing: takes what was given.
   void take() { flags_.take(layer_); }
   /// But for --geometry.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "cli/help_format.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 
 namespace mh::cli {
@@ -49,11 +48,9 @@ WeightRule rule_in(const HeadChange& change) {
 
 }  // namespace
 
-void add_head_change_flags(CLI::App& verb, HeadChangeFlags& flags, const std::string& example) {
+void add_head_change_flags(Verb& verb, HeadChangeFlags& flags, const std::string& example) {
   const auto add = [&](const char* flag, std::vector<std::string>& given, const std::string& help,
-                       const char* value) {
-    verb.add_option(flag, given, help)->take_all()->allow_extra_args(false)->type_name(value);
-  };
+                       const char* value) { verb.add_option(flag, given, help)->again()->type_name(value); };
   add("--mute", flags.mute,
       fmt::format("Mute a head, e.g. {}, or several: '{}*'; may be given again", example,
                   example.substr(0, example.rfind('.') + 1)),

@@ -1,7 +1,6 @@
 // multihead info: what a model folder holds.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "cli/info_parts.h"
 #include "cli/info_stack.h"
 #include "cli/load_model.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/model_folder.h"
@@ -117,10 +117,9 @@ std::string about(const ModelFolder& folder, const SentenceModel* sentences, boo
 
 }  // namespace
 
-void add_info(CLI::App& app) {
+void add_info(Verb& app) {
   auto flags = std::make_shared<InfoFlags>();
-  CLI::App* verb =
-      app.add_subcommand("info", "Show what a model folder holds: sizes, heads, tokenizer, files");
+  Verb* verb = app.add_subcommand("info", "Show what a model folder holds: sizes, heads, tokenizer, files");
   add_model(*verb, flags->model, "The model folder, or demo, a translator that comes with multihead")
       ->required();
   verb->add_flag("--json", flags->json, "Print JSON");

@@ -1,7 +1,6 @@
 // multihead ledger: what heads cost.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -12,9 +11,9 @@
 #include "cli/common.h"
 #include "cli/error_line.h"
 #include "cli/geometry_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
@@ -38,7 +37,7 @@ struct LedgerFlags {
   Positions positions = Positions::kNone;
   bool causal = false, json = false;
 
-  CLI::App* verb = nullptr;
+  Verb* verb = nullptr;
   bool given(const std::string& flag) const { return verb->get_option(flag)->count() > 0; }
   bool whole_model() const { return !model.empty() || !preset.empty(); }
 };
@@ -264,9 +263,9 @@ void run(const LedgerFlags& flags) {
 
 }  // namespace
 
-void add_ledger(CLI::App& app) {
+void add_ledger(Verb& app) {
   auto flags = std::make_shared<LedgerFlags>();
-  CLI::App* verb = flags->verb =
+  Verb* verb = flags->verb =
       app.add_subcommand("ledger", "Count the parameters, operations and bytes of heads");
   add_model(*verb, flags->model, "The folder of a translator, to count a whole model instead of one layer");
   verb->add_option("--preset", flags->preset,

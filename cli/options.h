@@ -2,79 +2,99 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <vector>
+#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <type_traits>
-#include <utility>
+#include <vector>
 
+#include "cli/verb.h"
+#include "multihead/base/enum_names.h"
 #include "multihead/io/config.h"
+#include "multihead/io/setting_visitor.h"
 
 namespace mh::cli {
 
-/// Refuses what is no number in full ("1.5" for an integer, "-1" for a seed, "nan") or not within `rule`.
 template <class T>
-void check_number(CLI::Option* option, Rule<T> rule) {
-  option->type_name(std::is_floating_point_v<T> ? "X" : "N");
-  option->check([rule](const std::string& text) {
-    T value{};
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (error == std::errc() && stop == end && value >= rule.low && value <= rule.high) return std::string();
+using NotOptional = mh::detail::WithoutOptional<T>;
+
+/// The number that is all of the text; nothing: "1.5" for an integer, "-1" for a seed, what is too large.
+template <class T>
+std::optional<T> number_in(const std::string& text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+/// Refuses what is no number in full or not within `rule`.
+template <class T>
+void check_number(Flag* flag, Rule<T> rule) {
+  flag->type_name(std::is_floating_point_v<T> ? "X" : "N")->check([rule](const std::string& text) {
+    const std::optional<T> value = number_in<T>(text);
+    if (value && *value >= rule.low && *value <= rule.high) return std::string();
     return fmt::format("expected {}, got {}", numbers_within(rule.low, rule.high),
                        text.empty() ? "nothing" : text);
   });
 }
 
+/// How help writes a default.
+template <class T>
+std::string default_text(const T& value) {
+  if constexpr (std::is_floating_point_v<T>) return fmt::format("{:g}", value);
+  return fmt::format("{}", value);
+}
+
 /// A flag for a number.
 template <class T>
-CLI::Option* add_number(CLI::App& verb, const std::string& flag, T& value, Rule<std::type_identity_t<T>> rule,
-                        const std::string& help) {
-  CLI::Option* option = verb.add_option(flag, value, help)->capture_default_str();
-  check_number(option, rule);
-  return option;
+Flag* add_number(Verb& verb, const std::string& name, T& value, Rule<std::type_identity_t<T>> rule,
+                 const std::string& help) {
+  Flag* const flag = verb.add_option(name, help)->default_str(default_text(value));
+  check_number(flag, rule);
+  return flag->each([&value](const std::string& text) { value = *number_in<T>(text); });
 }
 
 /// A flag for a size from 1 to `high`; its variable is 0 while it is not given.
 template <class T>
-CLI::Option* add_size(CLI::App& verb, const std::string& flag, T& value, std::type_identity_t<T> high,
-                      const std::string& help) {
-  return add_number(verb, flag, value, {.low = 1, .high = high}, help)->default_str("");
+Flag* add_size(Verb& verb, const std::string& name, T& value, std::type_identity_t<T> high,
+               const std::string& help) {
+  return add_number(verb, name, value, {.low = 1, .high = high}, help)->default_str("");
 }
 
-/// Makes `option`, whose variable is an enum that holds `value` now (or nothing yet), take one of these
-/// names. Of another type with names the variable is the place of the value among them.
+/// What the name stands for; REQUIRES: it is one of them.
+template <class Names>
+auto named(const std::string& text, const Names& names) {
+  return std::find_if(names.begin(), names.end(), [&](const auto& known) { return known.first == text; })
+      ->second;
+}
+
+/// Refuses what is none of these names. `now`: the default.
 template <class E>
-void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type_identity_t<E>> names) {
+void take_names(Flag* flag, std::optional<E> now, EnumNames<std::type_identity_t<E>> names) {
+  std::vector<std::string> known;
+  for (const auto& [name, meaning] : names) {
+    known.emplace_back(name);
+    if (meaning == now) flag->default_str(known.back());
+  }
   const std::string all = names_listed(names);
-  const std::vector<std::pair<std::string, E>> known(names.begin(), names.end());
-  const auto to_number = [known, all](std::string& text) {
-    for (size_t i = 0; i < known.size(); ++i) {
-      if (text != known[i].first) continue;
-      if constexpr (std::is_enum_v<E>) {
-        text = std::to_string(static_cast<std::underlying_type_t<E>>(known[i].second));
-      } else {
-        text = std::to_string(i);
-      }
-      return std::string();
-    }
+  flag->type_name(all)->check([known, all](const std::string& text) {
+    if (std::find(known.begin(), known.end(), text) != known.end()) return std::string();
     return fmt::format("expected {}, got {}", all, text.empty() ? "nothing" : text);
-  };
-  option->transform(CLI::Validator(to_number, ""))->type_name(all);
-  if (value) option->default_str(mh::name_of(*value, names));
+  });
 }
 
 /// A flag for one of several names.
-template <class E>
-CLI::Option* add_choice(CLI::App& verb, const std::string& flag, E& value,
-                        EnumNames<std::type_identity_t<E>> names, const std::string& help) {
-  CLI::Option* option = verb.add_option(flag, value, help);
-  take_names(option, std::optional<E>(value), names);
-  return option;
+template <class T>
+Flag* add_choice(Verb& verb, const std::string& name, T& value, EnumNames<NotOptional<T>> names,
+                 const std::string& help) {
+  Flag* const flag = verb.add_option(name, help);
+  take_names(flag, std::optional<NotOptional<T>>(value), names);
+  return flag->each(
+      [&value, known = std::vector(names)](const std::string& text) { value = named(text, known); });
 }
 
 }  // namespace mh::cli

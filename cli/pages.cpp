@@ -3,13 +3,12 @@
 // empty line.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "cli/help_format.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 
@@ -21,18 +20,18 @@ std::string in_cell(std::string text) {
   return text;
 }
 
-std::string table_of(const CLI::App& verb, const std::string& group) {
+std::string table_of(const Verb& verb, const std::string& group) {
   std::string table = "| flag | default | |\n|---|---|---|\n";
-  for (const CLI::Option* option :
-       verb.get_options([&](const CLI::Option* o) { return o->get_group() == group; })) {
-    const std::string value = value_name(*option), type = value.empty() ? "" : " " + value;
-    table += fmt::format("| `{}{}` | {} | {} |\n", option->get_name(), in_cell(type),
-                         option->get_default_str(), in_cell(option->get_description()));
+  for (const auto& flag : verb.flags()) {
+    if (flag->title != group) continue;
+    const std::string value = flag->value_name(), type = value.empty() ? "" : " " + value;
+    table += fmt::format("| `{}{}` | {} | {} |\n", flag->get_name(), in_cell(type), flag->usual,
+                         in_cell(flag->about));
   }
   return table;
 }
 
-std::string with_tables(const CLI::App& verb, std::string page) {
+std::string with_tables(const Verb& verb, std::string page) {
   constexpr std::string_view kBegin = "<!-- flags: ", kEnd = " -->\n";
   for (size_t at = 0; (at = page.find(kBegin, at)) != std::string::npos;) {
     const size_t group = at + kBegin.size(), end = page.find(kEnd, group);
@@ -47,23 +46,23 @@ std::string with_tables(const CLI::App& verb, std::string page) {
 }
 
 /// The verbs of `app` and theirs.
-std::vector<const CLI::App*> all_verbs(const CLI::App& app) {
-  std::vector<const CLI::App*> all;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    all.push_back(verb);
-    for (const CLI::App* own : all_verbs(*verb)) all.push_back(own);
+std::vector<const Verb*> all_verbs(const Verb& app) {
+  std::vector<const Verb*> all;
+  for (const auto& verb : app.verbs()) {
+    all.push_back(verb.get());
+    for (const Verb* own : all_verbs(*verb)) all.push_back(own);
   }
   return all;
 }
 
 }  // namespace
 
-void add_pages(CLI::App& app) {
+void add_pages(Verb& app) {
   auto folder = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("pages", "Write the tables of flags into the pages of this folder");
+  Verb* verb = app.add_subcommand("pages", "Write the tables of flags into the pages of this folder");
   verb->add_option("folder", *folder, "docs/verbs or docs/heads")->type_name("DIR")->required();
   verb->callback([folder, &app] {
-    for (const CLI::App* other : all_verbs(app)) {
+    for (const Verb* other : all_verbs(app)) {
       const std::filesystem::path page = std::filesystem::path(*folder) / (other->get_name() + ".md");
       if (!std::filesystem::exists(page)) continue;
       const std::string text = read_file(page), now = with_tables(*other, text);

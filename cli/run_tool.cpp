@@ -3,19 +3,19 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <exception>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "cli/app.h"
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/completion.h"
 #include "cli/failure.h"
-#include "cli/given_values.h"
+#include "cli/help_text.h"
+#include "cli/verb.h"
+#include "cli/verbs.h"
 
 namespace mh::cli {
 namespace {
@@ -30,21 +30,17 @@ void occupy_standard_streams() {
   }
 }
 
-void run(CLI::App& app, int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  if (!words.empty() && words.front() == "complete") {  // whose words are no flags of its own
-    write_text("", completions(app, {words.begin() + 1, words.end()}));
-    return finish_standard_output();
-  }
-  check_values_are_given(app, words);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    std::ostringstream text;
-    app.exit(asked, text, text);
-    write_text("", text.str());
-  }
-  finish_standard_output();
+void run(Verb& tool, const std::vector<std::string>& words) {
+  if (!words.empty() && words.front() == "complete")  // whose words are no flags of its own
+    return write_text("", completions(tool, {words.begin() + 1, words.end()}));
+  read_words(tool, words);
+  const Verb& verb = tool.chosen();
+  const auto asked = [&](const char* flag) { return tool.get_option(flag)->count() > 0; };
+  if (asked("--help") || asked("--help-all")) return write_text("", help_text(verb, asked("--help-all")));
+  if (asked("--version")) return write_text("", version_line());
+  hand_over(verb);
+  tool.run();
+  verb.run();
 }
 
 }  // namespace
@@ -52,12 +48,13 @@ void run(CLI::App& app, int argc, char** argv) {
 int run_tool(int argc, char** argv) {
   occupy_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond ulimit -f is an error of writing, not the end
-  CLI::App app;
+  Verb tool("multihead", "multihead trains, runs and looks inside the heads of Transformers on the CPU.");
   try {
-    add_all(app);
-    run(app, argc, argv);
+    add_all(tool);
+    run(tool, {argv + 1, argv + argc});
+    finish_standard_output();
   } catch (...) {
-    return tell_failure(app, std::current_exception());
+    return tell_failure(tool, std::current_exception());
   }
   return 0;
 }

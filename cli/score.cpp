@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -10,11 +9,11 @@
 
 #include "cli/common.h"
 #include "cli/head_changes.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/progress.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/evaluate/perplexity.h"
@@ -125,9 +124,9 @@ void run(ScoreFlags& flags) {
 
 }  // namespace
 
-void add_score(CLI::App& app) {
+void add_score(Verb& app) {
   auto flags = std::make_shared<ScoreFlags>();
-  CLI::App* verb = app.add_subcommand("score", "How probable translations are, or the perplexity of a text");
+  Verb* verb = app.add_subcommand("score", "How probable translations are, or the perplexity of a text");
   add_model(*verb, flags->model)->required();
   auto* source = verb->add_option("--source", flags->source,
                                   "For a translator: source sentences, one per line (gzip or not)");
@@ -138,7 +137,7 @@ void add_score(CLI::App& app) {
   verb->get_option("--input")
       ->description("For a causal model: its text, instead of standard input (gzip or not)")
       ->excludes(source);
-  const auto of_texts = [&](CLI::Option* option) { return option->excludes(source); };
+  const auto of_texts = [&](Flag* option) { return option->excludes(source); };
   of_texts(verb->add_flag("--document", flags->document, "All lines are one text; else each is one"));
   flags->settings.add(*verb, flags->windows);
   for (const char* of_windows : {"--context", "--stride"}) of_texts(verb->get_option(of_windows));

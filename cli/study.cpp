@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -11,10 +10,10 @@
 #include <vector>
 
 #include "cli/common.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/shell_words.h"
 #include "cli/stop_signals.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "lab/studies/arms.h"
 #include "lab/studies/page.h"
@@ -119,9 +118,9 @@ std::vector<std::string> study_names() {
   return names;
 }
 
-void add_study(CLI::App& app) {
+void add_study(Verb& app) {
   auto flags = std::make_shared<StudyFlags>();
-  CLI::App* verb = app.add_subcommand("study", "Five questions about heads, answered by running");
+  Verb* verb = app.add_subcommand("study", "Five questions about heads, answered by running");
   verb->add_option("name", flags->names, "Which studies; none: list them");
   verb->add_flag("--all", flags->all, "Every study");
   verb->add_option("--claim", flags->claims, "Only these claims of it, for example 001.4");
@@ -135,14 +134,15 @@ void add_study(CLI::App& app) {
       "--checkpoint", flags->checkpoint,
       "Folder of a translator or an encoder that claim 002.6 looks into, in place of a model trained here");
   verb->add_option("--out", flags->out,
-                   "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")
-      ->capture_default_str();
+                   "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models");
   verb->add_flag("--evidence", flags->evidence, "Print every claim, its clauses, tables and plots");
   verb->add_flag("--strict", flags->strict, "Exit 1 when a clause of a claim fails");
-  verb->add_flag("--redraw", flags->redraw,
-                 "Run nothing: draw the pages and plots again from the reports (.json) in --out")
-      ->excludes("--all", "--quick", "--paper", "--claim", "--data", "--checkpoint", "--evidence",
-                 "--strict");
+  Flag* drawn =
+      verb->add_flag("--redraw", flags->redraw,
+                     "Run nothing: draw the pages and plots again from the reports (.json) in --out");
+  for (const char* other :
+       {"--all", "--quick", "--paper", "--claim", "--data", "--checkpoint", "--evidence", "--strict"})
+    drawn->excludes(verb->get_option(other));
   name_values(*verb, "STUDY", {"name"});
   name_values(*verb, "CLAIM", {"--claim"});
   name_values(*verb, "DIR", {"--data", "--checkpoint", "--out"});

@@ -1,5 +1,4 @@
 // multihead tokenize: text to pieces or ids and back, and the learning of tokenizers.
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
 #include <memory>
@@ -9,8 +8,8 @@
 
 #include "cli/common.h"
 #include "cli/error_line.h"
-#include "cli/help_format.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -145,9 +144,9 @@ void tokenize(const TokenizeFlags& flags) {
 
 }  // namespace
 
-void add_tokenize(CLI::App& app) {
+void add_tokenize(Verb& app) {
   auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App* verb = app.add_subcommand("tokenize", "Turn text into tokens and back, or learn a tokenizer");
+  Verb* verb = app.add_subcommand("tokenize", "Turn text into tokens and back, or learn a tokenizer");
   add_text_flags(*verb, flags->text);
   auto* ids =
       verb->add_flag("--ids", flags->ids, "Write token ids instead of tokens; with --detokenize, read ids");
@@ -157,7 +156,7 @@ void add_tokenize(CLI::App& app) {
           ->excludes(ids)
           ->excludes(detokenize);
   // Flags that tell what to do with a tokenizer, and below those that tell how one is learned.
-  const std::vector<CLI::Option*> uses = {
+  const std::vector<Flag*> uses = {
       verb->get_option("--input"),
       verb->get_option("--output"),
       verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use"),
@@ -176,9 +175,8 @@ void add_tokenize(CLI::App& app) {
       detokenize};
   auto* train =
       verb->add_option("--train", flags->train, "Learn one tokenizer from all these files (gzip or not)");
-  for (CLI::Option* option : uses) option->excludes(train);
+  for (Flag* option : uses) option->excludes(train);
   verb->add_option("--output-tokenizer", flags->output_tokenizer, "File that --train writes")
-      ->capture_default_str()
       ->needs(train);
   verb->add_flag("--word-level", flags->word_level, "Learn whole words, not pieces of byte-pair encoding")
       ->needs(train);
@@ -191,8 +189,8 @@ void add_tokenize(CLI::App& app) {
   group_flags(*verb, "Learn a tokenizer", {"--train", "--output-tokenizer", "--word-level"});
   verb->footer(
       "Example:\n"
-      "  multihead tokenize --train train.en train.de --vocabulary-size 8000 --output-tokenizer "
-      "tokenizer.json\n"
+      "  multihead tokenize --train train.en train.de --vocabulary-size 8000 \\\n"
+      "    --output-tokenizer tokenizer.json\n"
       "  echo 'Two dogs are playing.' | multihead tokenize --tokenizer tokenizer.json");
   verb->callback([flags] { tokenize(*flags); });
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -13,10 +12,10 @@
 #include "cli/common.h"
 #include "cli/file_endings.h"
 #include "cli/geometry_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/trace_report.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/reports/trace/trace_files.h"
@@ -35,7 +34,7 @@ struct TraceFlags {
   Positions positions = Positions::kNone;
   bool causal = false;
 
-  CLI::App* verb = nullptr;
+  Verb* verb = nullptr;
   bool given(const std::string& flag) const { return verb->get_option(flag)->count() > 0; }
 };
 
@@ -146,9 +145,9 @@ void run(const TraceFlags& flags) {
 
 }  // namespace
 
-void add_trace(CLI::App& app) {
+void add_trace(Verb& app) {
   auto flags = std::make_shared<TraceFlags>();
-  CLI::App* verb = flags->verb = app.add_subcommand(
+  Verb* verb = flags->verb = app.add_subcommand(
       "trace", "Print every tensor of one attention layer, step by step, with its formula");
   add_model(*verb, flags->model, "A model folder; without it and --weights, a random layer is traced");
   verb->add_option("--text", flags->text, "Sentence that the model reads");
@@ -196,7 +195,8 @@ void add_trace(CLI::App& app) {
   verb->footer(
       "Example:\n"
       "  multihead trace --d-model 4 --heads 2 --tokens 3\n"
-      "  multihead trace model --text 'the small dog sees a cat .' --attention encoder.1.self_attention\n"
+      "  multihead trace model --text 'the small dog sees a cat .' \\\n"
+      "    --attention encoder.1.self_attention\n"
       "  multihead trace --weights weights --input x.npy --heads 2 --save steps");
   verb->callback([flags] {
     flags->geometry.take();

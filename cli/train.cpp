@@ -1,7 +1,6 @@
 // multihead train: learns to translate from two text files, or goes on where a run stopped.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -15,11 +14,11 @@
 #include "cli/common.h"
 #include "cli/failure.h"
 #include "cli/flag_names.h"
-#include "cli/help_format.h"
 #include "cli/setting_flags.h"
 #include "cli/shell_words.h"
 #include "cli/stop_signals.h"
 #include "cli/training_progress.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
@@ -64,7 +63,7 @@ std::string scores(const Validation& validation) {
   return text;
 }
 
-void run(const CLI::App& verb, const TranslatorSettings& settings, ProcessGroup& group) {
+void run(const Verb& verb, const TranslatorSettings& settings, ProcessGroup& group) {
   const StopSignals signals;
   ProgressLine line;
   if (const std::string remark = too_many_threads(group, thread_count());
@@ -139,7 +138,7 @@ std::string how_to_go_on(const std::string& lost, const std::string& model) {
 }
 
 // As one of the processes that a launcher started, or alone.
-void run_in_group(const CLI::App& verb, const TrainFlags& flags, const std::string& config) {
+void run_in_group(const Verb& verb, const TrainFlags& flags, const std::string& config) {
   const TranslatorSettings given = with_given({}, flags, config);
   std::unique_ptr<ProcessGroup> group;
   try {
@@ -163,8 +162,8 @@ void run_in_group(const CLI::App& verb, const TrainFlags& flags, const std::stri
 
 }  // namespace
 
-void add_train(CLI::App& app) {
-  CLI::App& verb = *app.add_subcommand("train", "Train a translator, or go on where a run stopped");
+void add_train(Verb& app) {
+  Verb& verb = *app.add_subcommand("train", "Train a translator, or go on where a run stopped");
   auto flags = std::make_shared<TrainFlags>();
   flags->settings.add(verb, TranslatorSettings{});
   verb.add_option("--config", flags->config, "Read settings from this JSON file; a flag wins");
@@ -183,8 +182,8 @@ void add_train(CLI::App& app) {
   verb.footer(
       "Example:\n"
       "  multihead train --train-source train.en --train-target train.de \\\n"
-      "    --valid-source val.en --valid-target val.de --model en-de \\\n"
-      "    --preset tiny --lowercase --updates 8000 --average 10 --average-of last\n"
+      "    --valid-source val.en --valid-target val.de --model en-de --preset tiny \\\n"
+      "    --lowercase --updates 8000 --average 10 --average-of last\n"
       "Ctrl-C saves first. --model alone then goes on from the newest checkpoint:\n"
       "  multihead train --model en-de --updates 12000");
   verb.callback([flags, &verb] {

@@ -1,7 +1,6 @@
 // multihead translate: a line in, its translation out.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -12,11 +11,11 @@
 #include "cli/common.h"
 #include "cli/comparison.h"
 #include "cli/head_changes.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/progress.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
@@ -33,7 +32,7 @@ struct TranslateFlags {
   TranslateOptions options;
   AlignOptions align;
   SettingFlags search, alignment_of;
-  const CLI::Option* n_best = nullptr;
+  const Flag* n_best = nullptr;
   bool greedy = false, alignment = false, token_ids = false, strict = false;
   HeadChangeFlags changes;
 
@@ -198,15 +197,15 @@ void run(TranslateFlags& flags) {
 
 }  // namespace
 
-void add_translate(CLI::App& app) {
+void add_translate(Verb& app) {
   auto flags = std::make_shared<TranslateFlags>();
-  CLI::App* verb = app.add_subcommand("translate", "Translate text with a trained model, line by line");
+  Verb* verb = app.add_subcommand("translate", "Translate text with a trained model, line by line");
   add_model(*verb, flags->model, "The folder of a translator, or demo, which comes with multihead")
       ->required();
   add_text_flags(*verb, flags->text);
   flags->search.add(*verb, flags->options);
   verb->add_flag("--greedy", flags->greedy, "The same as --beam-size 1")
-      ->excludes("--beam-size")
+      ->excludes(verb->get_option("--beam-size"))
       ->group("Search");
   auto* n_best =
       verb->get_option("--n-best")
@@ -237,9 +236,10 @@ void add_translate(CLI::App& app) {
   verb->footer(
       "Example:\n"
       "  echo 'the small dog sees a cat .' | multihead translate model\n"
-      "  multihead translate model                  (type a line, press Enter, read its translation)\n"
+      "  multihead translate model (type a line, press Enter, read its translation)\n"
       "  multihead translate model -i test.en -o test.out --beam-size 8 --n-best 3\n"
-      "  multihead translate model -i test.en --mute encoder.0.self_attention.1 --compare");
+      "  multihead translate model -i test.en --mute encoder.0.self_attention.1 \\\n"
+      "    --compare");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -4,42 +4,43 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace mh::cli {
 
-void add_bleu(CLI::App& app);
-void add_completion(CLI::App& app);
-void add_convert(CLI::App& app);
-void add_embed(CLI::App& app);
-void add_fill(CLI::App& app);
-void add_generate(CLI::App& app);
-void add_heads(CLI::App& app);
-void add_help(CLI::App& app);
-void add_info(CLI::App& app);
-void add_ledger(CLI::App& app);
-void add_pages(CLI::App& app);
-void add_score(CLI::App& app);
-void add_tokenize(CLI::App& app);
-void add_trace(CLI::App& app);
-void add_train(CLI::App& app);
-void add_translate(CLI::App& app);
-void add_version(CLI::App& app);
-void add_view(CLI::App& app);
+class Verb;
+
+/// Adds the verbs and the flags that all of them take.
+void add_all(Verb& tool);
+
+void add_bleu(Verb& app);
+void add_completion(Verb& app);
+void add_convert(Verb& app);
+void add_embed(Verb& app);
+void add_fill(Verb& app);
+void add_generate(Verb& app);
+void add_heads(Verb& app);
+void add_help(Verb& app);
+void add_info(Verb& app);
+void add_ledger(Verb& app);
+void add_pages(Verb& app);
+void add_score(Verb& app);
+void add_tokenize(Verb& app);
+void add_trace(Verb& app);
+void add_train(Verb& app);
+void add_translate(Verb& app);
+void add_version(Verb& app);
+void add_view(Verb& app);
 
 // Those of the laboratory; a tool without it has none (-DMULTIHEAD_LAB=OFF).
 #if MULTIHEAD_LAB
-void add_data(CLI::App& app);
-void add_demo(CLI::App& app);
-void add_study(CLI::App& app);
+void add_data(Verb& app);
+void add_demo(Verb& app);
+void add_study(Verb& app);
 /// The names of all studies.
 std::vector<std::string> study_names();
 #else
-inline constexpr void (*add_data)(CLI::App&) = nullptr;
-inline constexpr void (*add_demo)(CLI::App&) = nullptr;
-inline constexpr void (*add_study)(CLI::App&) = nullptr;
+inline constexpr void (*add_data)(Verb&) = nullptr;
+inline constexpr void (*add_demo)(Verb&) = nullptr;
+inline constexpr void (*add_study)(Verb&) = nullptr;
 inline std::vector<std::string> study_names() {
   return {};
 }

@@ -1,7 +1,6 @@
 // multihead view: the heads of a model on a text as one HTML file.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,12 +11,12 @@
 #include "cli/common.h"
 #include "cli/head_changes.h"
 #include "cli/heads/corpus_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/open_file.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/shell_words.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/checkpoint_names.h"
@@ -189,16 +188,14 @@ void run(ViewFlags& flags) {
 
 }  // namespace
 
-void add_view(CLI::App& app) {
+void add_view(Verb& app) {
   auto flags = std::make_shared<ViewFlags>();
-  CLI::App* verb =
-      app.add_subcommand("view", "See the heads of a model on a text: one page that opens anywhere");
+  Verb* verb = app.add_subcommand("view", "See the heads of a model on a text: one page that opens anywhere");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
   verb->add_option("TEXT", flags->texts, "What the model reads; several: each is a text of its own");
   verb->add_option("--target", flags->targets,
                    "A translation, for each text in turn; without: the model's greedy translations")
-      ->take_all()
-      ->allow_extra_args(false);
+      ->again();
   verb->add_option("-i,--input", flags->input, "Texts, one a line (gzip or not)");
   add_output_flag(*verb, "-o,--output", flags->output, "The page");
   verb->add_option("--with", flags->with, "A second model, beside it on the same texts");
@@ -229,7 +226,8 @@ void add_view(CLI::App& app) {
   verb->footer(
       "Example:\n"
       "  multihead view demo 'the small dog sees a cat .'\n"
-      "  multihead view minilm 'The chef cooked the meal.' --conllu en_ewt-ud-dev.conllu --walk 3");
+      "  multihead view minilm 'The chef cooked the meal.' \\\n"
+      "    --conllu en_ewt-ud-dev.conllu --walk 3");
   verb->callback([flags] { run(*flags); });
 }
 

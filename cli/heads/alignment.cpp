@@ -1,7 +1,6 @@
 // multihead heads alignment: which heads of cross-attention align words.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,8 +10,8 @@
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/reports/measures_json.h"
@@ -49,22 +48,23 @@ std::string alignment_table(const AlignmentReport& report, size_t top) {
 
 }  // namespace
 
-void add_heads_alignment(CLI::App& heads) {
+void add_heads_alignment(Verb& heads) {
   struct Flags {
     ReportFlags<ObserveHeadsOptions> report = {};
     CorpusFlags corpus = {};
     int top = 10;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = heads.add_subcommand("alignment", "Which heads of cross-attention align words");
+  Verb* verb = heads.add_subcommand("alignment", "Which heads of cross-attention align words");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.trees = true, .alignment = true});
   add_number(*verb, "--top", flags->top, {.low = 1}, "Heads of the table");
   rare_flags(*verb, {"--top"});
   verb->footer(
       "Example:\n"
-      "  multihead heads alignment demo -i test.en --target test.de --alignment test.align");
-  when_chosen(*verb, [flags] {
+      "  multihead heads alignment demo -i test.en --target test.de \\\n"
+      "    --alignment test.align");
+  verb->callback([flags] {
     if (flags->corpus.alignment.empty())
       throw UsageError("alignments are needed to compare with: give --alignment FILE");
     ObserveHeadsOptions options = flags->report.settings.given();

@@ -1,7 +1,6 @@
 // multihead heads attribution: which tokens count for what a model says, by eight measures, and how faithful these are.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,10 +9,10 @@
 #include "cli/heads/attribution_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/attribution/heads_attribution.h"
@@ -32,7 +31,7 @@ struct AttributionFlags {
 };
 
 /// Flags that belong to a text or to a corpus alone.
-void check_flags(const AttributionFlags& flags, const CLI::App& verb) {
+void check_flags(const AttributionFlags& flags, const Verb& verb) {
   const bool on_text = !flags.text.empty();
   if (on_text == !flags.files.input.empty())
     throw UsageError("give --text, whose tokens are weighed, or -i, sentences on which methods are measured");
@@ -58,7 +57,7 @@ void run_faithfulness(const AttributionFlags& flags, FaithfulnessOptions options
                      options, faithfulness_json, faithfulness_table);
 }
 
-void run_attribution(const AttributionFlags& flags, const CLI::App& verb) {
+void run_attribution(const AttributionFlags& flags, const Verb& verb) {
   check_flags(flags, verb);
   check_utf8(flags.text, "--text");
   check_utf8(flags.second, "--second");
@@ -84,9 +83,9 @@ void run_attribution(const AttributionFlags& flags, const CLI::App& verb) {
 
 }  // namespace
 
-void add_heads_attribution(CLI::App& heads) {
+void add_heads_attribution(Verb& heads) {
   auto flags = std::make_shared<AttributionFlags>();
-  CLI::App* verb =
+  Verb* verb =
       heads.add_subcommand("attribution", "Which tokens count for what a model says, by eight measures");
   flags->report.add(*verb);
   verb->add_option("--text", flags->text, "Text whose tokens are weighed");
@@ -115,7 +114,7 @@ void add_heads_attribution(CLI::App& heads) {
       "  multihead heads attribution minilm --text 'two dogs run .' \\\n"
       "    --second 'a pair of dogs is running .'\n"
       "  multihead heads attribution demo -i test.en --target test.de");
-  when_chosen(*verb, [flags, verb] { run_attribution(*flags, *verb); });
+  verb->callback([flags, verb] { run_attribution(*flags, *verb); });
 }
 
 }  // namespace mh::cli

@@ -1,5 +1,4 @@
 // multihead heads circuits: W_QK and W_OV of every head, from the weights alone.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,25 +8,26 @@
 #include "cli/heads/report_flags.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/heads/reports/circuits_json.h"
 
 namespace mh::cli {
 
-void add_heads_circuits(CLI::App& heads) {
+void add_heads_circuits(Verb& heads) {
   struct Flags {
     ReportFlags<CircuitsOptions> report = {};
     int shown = 20;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = heads.add_subcommand(
+  Verb* verb = heads.add_subcommand(
       "circuits", "W_QK and W_OV of every head: spectra, copying, compositions; from the weights alone");
   flags->report.add(*verb, "Write JSON; all compositions unless --compositions is given");
-  CLI::Option* compositions =
+  Flag* compositions =
       add_number(*verb, "--compositions", flags->shown, {.low = 0},
                  "How many compositions are shown, the strongest; 0: none are computed");
   verb->footer("Example:\n  multihead heads circuits minilm\n  multihead heads circuits demo --json");
-  when_chosen(*verb, [flags, compositions] {
+  verb->callback([flags, compositions] {
     CircuitsOptions options = flags->report.settings.given();
     options.compositions = flags->shown > 0;
     const ModelFolder folder = load_model(flags->report.model);

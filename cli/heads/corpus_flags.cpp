@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -10,8 +9,9 @@
 
 #include "cli/common.h"
 #include "cli/heads/heads_verbs.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
+#include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/importance/scored_texts.h"
 
@@ -57,7 +57,7 @@ CorpusFiles readable_again(CorpusFiles files) {
   return files;
 }
 
-void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes) {
+void add_corpus_flags(Verb& verb, CorpusFlags& flags, const CorpusVerb& takes) {
   verb.add_option("-i,--input", flags.input, "Sentences, one a line (gzip or not); without: standard input")
       ->type_name("FILE");
   verb.add_option("--target", flags.target,
@@ -100,20 +100,6 @@ std::string what_was_read(const CorpusRead& read) {
   if (read.targets == TargetsRead::kGreedy) text += ", targets by greedy search";
   if (read.targets == TargetsRead::kGiven) text += ", targets as given";
   return text + "\n";
-}
-
-void when_chosen(CLI::App& verb, std::function<void()> run) {
-  verb.callback([&verb, run = std::move(run)] {
-    for (const CLI::Option* option : verb.get_parent()->get_options()) {
-      if (option->count() == 0) continue;
-      if (option->get_positional())
-        throw UsageError(fmt::format("{} is one argument too many; see {} --help", option->results().back(),
-                                     typed_name(verb)));
-      throw UsageError(fmt::format("{} is a flag of multihead heads MODEL, not of {}; see {} --help",
-                                   option->get_name(), typed_name(verb), typed_name(verb)));
-    }
-    run();
-  });
 }
 
 }  // namespace mh::cli

@@ -14,11 +14,9 @@
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/sites/site_values.h"
 
-namespace CLI {
-class App;
-}
-
 namespace mh::cli {
+
+class Verb;
 
 struct CorpusFlags {
   std::string input = {}, target = {}, pairs = {}, conllu = {}, target_conllu = {}, alignment = {};
@@ -31,7 +29,7 @@ struct CorpusVerb {
   bool alignment = false;  // --alignment
   bool pairs = false;      // --input-pair
 };
-void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes);
+void add_corpus_flags(Verb& verb, CorpusFlags& flags, const CorpusVerb& takes);
 
 /// Throws UsageError on an alignment without translations; target_flag: the other flag that gives these.
 void check_alignment(const std::string& alignment, const std::string& target,

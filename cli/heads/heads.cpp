@@ -1,7 +1,6 @@
 // multihead heads: what every head of a model does on a text.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -13,11 +12,11 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -43,7 +42,7 @@ struct HeadsFlags {
   int64_t least_support = 10;
   bool json = false, numbers = false;
 
-  CLI::App* verb = nullptr;
+  Verb* verb = nullptr;
   bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
   bool has_corpus() const { return !corpus.input.empty() || !corpus.conllu.empty(); }
 };
@@ -131,12 +130,12 @@ void run(HeadsFlags& flags) {
 
 }  // namespace
 
-void add_heads(CLI::App& app) {
+void add_heads(Verb& app) {
   auto flags = std::make_shared<HeadsFlags>();
-  CLI::App* verb = flags->verb =
+  Verb* verb = flags->verb =
       app.add_subcommand("heads", "Show what each head does: statistics, relations, alignment, heat maps");
   add_model(*verb, flags->model, "The model folder, or demo, a translator that comes with multihead")
-      ->default_str("needed");  // but not by the verbs of this one
+      ->required();
   add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
   add_corpus_flags(*verb, flags->corpus, {.trees = true, .alignment = true, .pairs = true});
   add_number(*verb, "--least-support", flags->least_support, {.low = 0},
@@ -153,8 +152,7 @@ void add_heads(CLI::App& app) {
   verb->add_option("--head", flags->heads,
                    "Head to draw, e.g. encoder.3.self_attention.1, or several: 'encoder.3.self_attention.*'; "
                    "may be given again; without: the most focused head of each kind")
-      ->take_all()
-      ->allow_extra_args(false);
+          ->again();
   auto* numbers = verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
   expect_folder(
       verb->add_option("--save", flags->save,
@@ -179,7 +177,8 @@ void add_heads(CLI::App& app) {
       "  multihead heads model -i test.en --target test.de\n"
       "  multihead heads model --conllu test.en.conllu --target-conllu test.de.conllu \\\n"
       "    --alignment test.align\n"
-      "  multihead heads model --text 'the small dog sees a cat .' --head encoder.0.self_attention.1\n"
+      "  multihead heads model --text 'the small dog sees a cat .' \\\n"
+      "    --head encoder.0.self_attention.1\n"
       "  multihead heads model --text 'the small dog sees a cat .' --svg heads.svg\n"
       "  multihead heads bert --text 'two dogs run .' --text-pair 'a pair of dogs .' \\\n"
       "    --head 'encoder.0.self_attention.*'");
@@ -194,8 +193,6 @@ void add_heads(CLI::App& app) {
   add_heads_patch(*verb);
   add_heads_prune(*verb);
   verb->callback([flags] {
-    if (!flags->verb->get_subcommands().empty()) return;
-    if (flags->model.empty()) throw CLI::RequiredError("--model");
     run(*flags);
   });
 }

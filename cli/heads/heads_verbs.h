@@ -1,26 +1,19 @@
 // The verbs of `multihead heads`, one file each.
 #pragma once
 
-#include <functional>
-
-namespace CLI {
-class App;
-}
-
 namespace mh::cli {
 
-void add_heads_alignment(CLI::App& heads);
-void add_heads_attribution(CLI::App& heads);
-void add_heads_circuits(CLI::App& heads);
-void add_heads_importance(CLI::App& heads);
-void add_heads_patch(CLI::App& heads);
-void add_heads_prune(CLI::App& heads);
-void add_heads_relations(CLI::App& heads);
-void add_heads_stats(CLI::App& heads);
-void add_heads_similar(CLI::App& heads);
-void add_heads_where(CLI::App& heads);
+class Verb;
 
-/// Runs this when the verb is chosen. Flags and arguments of `heads` itself, which CLI11 would hand on to its verbs, are refused.
-void when_chosen(CLI::App& verb, std::function<void()> run);
+void add_heads_alignment(Verb& heads);
+void add_heads_attribution(Verb& heads);
+void add_heads_circuits(Verb& heads);
+void add_heads_importance(Verb& heads);
+void add_heads_patch(Verb& heads);
+void add_heads_prune(Verb& heads);
+void add_heads_relations(Verb& heads);
+void add_heads_stats(Verb& heads);
+void add_heads_similar(Verb& heads);
+void add_heads_where(Verb& heads);
 
 }  // namespace mh::cli

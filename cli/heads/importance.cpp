@@ -1,5 +1,4 @@
 // multihead heads importance: which heads matter, ranked, and what a model loses when they go.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -8,6 +7,7 @@
 #include "cli/heads/importance_report.h"
 #include "cli/heads/report_flags.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/heads/reports/importance_json.h"
 
 namespace mh::cli {
@@ -43,9 +43,9 @@ void run_importance(const ImportanceFlags& flags) {
 
 }  // namespace
 
-void add_heads_importance(CLI::App& heads) {
+void add_heads_importance(Verb& heads) {
   auto flags = std::make_shared<ImportanceFlags>();
-  CLI::App* verb = heads.add_subcommand(
+  Verb* verb = heads.add_subcommand(
       "importance", "How much each head matters on a corpus, ranked; the score as heads are muted");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
@@ -53,9 +53,9 @@ void add_heads_importance(CLI::App& heads) {
   verb->footer(
       "Example:\n"
       "  multihead heads importance minilm -i corpus.txt\n"
-      "  multihead heads importance demo -i test.en --target test.de \\\n"
-      "    --by ablation --curve");
-  when_chosen(*verb, [flags] { run_importance(*flags); });
+      "  multihead heads importance demo -i test.en --target test.de --by ablation \\\n"
+      "    --curve");
+  verb->callback([flags] { run_importance(*flags); });
 }
 
 }  // namespace mh::cli

@@ -1,5 +1,4 @@
 // multihead heads patch: which heads, patterns and layers decide between two answers.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,10 +8,10 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/patch_report.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/verb.h"
 #include "multihead/folders/sentence_model.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/patch_json.h"
@@ -59,9 +58,9 @@ void run_patch(const PatchFlags& flags) {
 
 }  // namespace
 
-void add_heads_patch(CLI::App& heads) {
+void add_heads_patch(Verb& heads) {
   auto flags = std::make_shared<PatchFlags>();
-  CLI::App* verb = heads.add_subcommand(
+  Verb* verb = heads.add_subcommand(
       "patch", "Which heads decide between two words: values of a clean run in a corrupt one");
   flags->report.add(*verb, "Write JSON, all values, instead of tables");
   verb->add_option("--clean", flags->question.clean, "Text on which the model prefers the answer")
@@ -85,7 +84,7 @@ void add_heads_patch(CLI::App& heads) {
       "  multihead heads patch bert --clean 'Paris is the capital of [MASK].' \\\n"
       "    --corrupt 'Rome is the capital of [MASK].' --answer france --wrong italy \\\n"
       "    --what stream");
-  when_chosen(*verb, [flags] { run_patch(*flags); });
+  verb->callback([flags] { run_patch(*flags); });
 }
 
 }  // namespace mh::cli

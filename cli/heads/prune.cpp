@@ -1,7 +1,6 @@
 // multihead heads prune: the same model without some heads.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -18,9 +17,9 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/prune_report.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/stop_signals.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/heads/conversion/compare_speed.h"
@@ -65,7 +64,7 @@ struct PruneFlags {
   SettingsOfReport<PruneSettings> settings = {};
   std::string model = {}, out = {}, heads_from = {}, source = {}, target = {};
   bool json = false;
-  CLI::App* verb = nullptr;
+  Verb* verb = nullptr;
 };
 
 /// The first word of each line that names heads: a list, or a ranked table with its headings, ranks and bars.
@@ -171,9 +170,9 @@ void run_prune(const PruneFlags& flags) {
 
 }  // namespace
 
-void add_heads_prune(CLI::App& heads) {
+void add_heads_prune(Verb& heads) {
   auto flags = std::make_shared<PruneFlags>();
-  CLI::App* verb = flags->verb =
+  Verb* verb = flags->verb =
       heads.add_subcommand("prune", "Remove heads for good: the muted model as a smaller folder");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
   flags->settings.add(*verb);
@@ -193,7 +192,7 @@ void add_heads_prune(CLI::App& heads) {
       "Example:\n"
       "  multihead heads prune minilm --out pruned --heads 'encoder.5.self_attention.*'\n"
       "  multihead heads prune demo --heads-from ranked.txt --out pruned --json");
-  when_chosen(*verb, [flags] { run_prune(*flags); });
+  verb->callback([flags] { run_prune(*flags); });
 }
 
 }  // namespace mh::cli

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -16,8 +15,8 @@
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/reports/measures_json.h"
@@ -144,9 +143,9 @@ void run_relations(const RelationsFlags& flags) {
 
 }  // namespace
 
-void add_heads_relations(CLI::App& heads) {
+void add_heads_relations(Verb& heads) {
   auto flags = std::make_shared<RelationsFlags>();
-  CLI::App* verb = heads.add_subcommand("relations", "Which head follows which grammatical relation");
+  Verb* verb = heads.add_subcommand("relations", "Which head follows which grammatical relation");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.trees = true});
   verb->add_option("--relation", flags->relation, "Rank all heads for this relation, e.g. obj")
@@ -157,7 +156,7 @@ void add_heads_relations(CLI::App& heads) {
       "Example:\n"
       "  multihead heads relations minilm --conllu en_ewt-ud-dev.conllu\n"
       "  multihead heads relations minilm --conllu en_ewt-ud-dev.conllu --relation obj");
-  when_chosen(*verb, [flags] { run_relations(*flags); });
+  verb->callback([flags] { run_relations(*flags); });
 }
 
 }  // namespace mh::cli

@@ -2,12 +2,11 @@
 // takes these from a report of that verb, and where the report goes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "cli/common.h"
-#include "cli/help_format.h"
 #include "cli/setting_flags.h"
+#include "cli/verb.h"
 #include "multihead/base/file.h"
 #include "multihead/heads/reports/report_options.h"
 
@@ -17,7 +16,7 @@ namespace mh::cli {
 template <class Settings>
 class SettingsOfReport {
  public:
-  void add(CLI::App& verb) {
+  void add(Verb& verb) {
     name_ = verb.get_name();
     flags_.add(verb, Settings());
     verb.add_option("--options", file_,
@@ -48,7 +47,7 @@ struct ReportFlags {
   bool json = false;
   SettingsOfReport<Settings> settings = {};
 
-  void add(CLI::App& verb, const char* help_of_json = "Write JSON instead of a table") {
+  void add(Verb& verb, const char* help_of_json = "Write JSON instead of a table") {
     add_model(verb, model, "The model folder, a .gguf file, or demo")->required();
     add_output_flag(verb, "-o,--output", output, "Write to this file instead of standard output")
         ->type_name("FILE");

@@ -1,7 +1,6 @@
 // multihead heads similar: which heads of a model read alike on a corpus.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -12,7 +11,7 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
-#include "cli/help_format.h"
+#include "cli/verb.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/heads/reports/pictures/draw_similar.h"
@@ -133,9 +132,9 @@ std::string similar_table(const SimilarReport& similar) {
 
 }  // namespace
 
-void add_heads_similar(CLI::App& heads) {
+void add_heads_similar(Verb& heads) {
   auto flags = std::make_shared<SimilarFlags>();
-  CLI::App* verb = heads.add_subcommand(
+  Verb* verb = heads.add_subcommand(
       "similar", "Which heads read alike: divergence of all pairs against chance, clusters, a picture");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
@@ -147,7 +146,7 @@ void add_heads_similar(CLI::App& heads) {
       "Example:\n"
       "  multihead heads similar minilm -i corpus.txt --svg similar.svg\n"
       "  multihead heads similar smollm2.gguf -i corpus.txt --json");
-  when_chosen(*verb, [flags] {
+  verb->callback([flags] {
     SimilarOptions options = flags->report.settings.given();
     CorpusRun run(flags->report.model, flags->corpus);
     run.attach(options.observe);

@@ -1,7 +1,6 @@
 // multihead heads stats: entropy, distance, sinks, roles and patterns of every head on a corpus.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/verb.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/reports/measures_json.h"
 
@@ -79,13 +79,13 @@ std::string stats_table(const StatsReport& report) {
 
 }  // namespace
 
-void add_heads_stats(CLI::App& heads) {
+void add_heads_stats(Verb& heads) {
   struct Flags {
     ReportFlags<ObserveHeadsOptions> report = {};
     CorpusFlags corpus = {};
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb =
+  Verb* verb =
       heads.add_subcommand("stats", "Entropy, distance, sinks, roles and patterns of every head on a corpus");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
@@ -93,7 +93,7 @@ void add_heads_stats(CLI::App& heads) {
       "Example:\n"
       "  multihead heads stats minilm -i corpus.txt\n"
       "  multihead heads stats demo -i test.en --target test.de");
-  when_chosen(*verb, [flags] {
+  verb->callback([flags] {
     ObserveHeadsOptions options = flags->report.settings.given();
     CorpusRun run(flags->report.model, flags->corpus);
     run.attach(options);

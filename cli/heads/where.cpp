@@ -1,7 +1,6 @@
 // multihead heads where: evidence over a corpus of what heads do.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
 #include "cli/heads/where_report.h"
-#include "cli/help_format.h"
+#include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/reports/where_json.h"
@@ -48,24 +47,23 @@ void run_where(const WhereFlags& flags) {
 
 }  // namespace
 
-void add_heads_where(CLI::App& heads) {
+void add_heads_where(Verb& heads) {
   auto flags = std::make_shared<WhereFlags>();
-  CLI::App* verb =
+  Verb* verb =
       heads.add_subcommand("where", "Where heads are most sure: sentences, frequent tokens, heads alike");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
   verb->add_option("HEAD,--head", flags->heads,
                    "Head, e.g. encoder.3.self_attention.1, or several: 'encoder.3.self_attention.*'; "
                    "may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+          ->again();
   verb->add_flag("--all", flags->all, "All heads, a line each");
   name_values(*verb, "HEAD", {"--head"});
   verb->footer(
       "Example:\n"
       "  multihead heads where minilm encoder.3.self_attention.1 -i corpus.txt\n"
       "  multihead heads where demo --all -i test.en --target test.de --json");
-  when_chosen(*verb, [flags] { run_where(*flags); });
+  verb->callback([flags] { run_where(*flags); });
 }
 
 }  // namespace mh::cli
