@@ -12,6 +12,7 @@
 #include "multihead/folders/text_tokens.h"
 #include "multihead/io/check_option.h"
 #include "multihead/models/next_words.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/list_sites.h"
 
 namespace mh {
@@ -44,6 +45,7 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
                                                              const FillOptions& options) {
   const Model& model = model_with_head(folder);
   const VocabularyHead& head = model.vocabulary();
+  static_assert(kMostWords <= kMaxCandidates);
   check_settings(options);
   if (options.words > head.size())
     throw UsageError(

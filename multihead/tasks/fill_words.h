@@ -12,7 +12,6 @@
 #include "multihead/folders/mask_token.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/io/config.h"
-#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/context.h"
 #include "multihead/text/long_lines.h"
 
@@ -25,8 +24,11 @@ struct FilledWord {
   double probability = 0;  // softmax over the vocabulary at the mask's place
 };
 
+/// For each mask; the vocabulary is asked for so many at once.
+inline constexpr int32_t kMostWords = 256;
+
 struct FillOptions {
-  int32_t words = 5;                // K, from 1 to kMaxCandidates: the best words for each mask
+  int32_t words = 5;                // K, the best words for each mask
   int64_t max_batch_tokens = 4096;  // most tokens of a batch; results do not depend on it
   Sites* sites = nullptr;
   /// The second text of each text, which the model reads as one sequence with it; empty: there are none.
@@ -38,7 +40,7 @@ struct FillOptions {
   template <class V>
   void visit(V& v) {
     constexpr const char* kGroup = "Text";
-    v("words", words, {.low = 1, .high = kMaxCandidates},
+    v("words", words, {.low = 1, .high = kMostWords},
       {.group = kGroup, .help = "How many words to show for each mask"});
     v("strict", strict, {},
       {.group = kGroup, .help = "Refuse a text that is longer than the model reads; it is cut otherwise"});
