@@ -54,7 +54,8 @@ class SettingFlags {
       Flag* const flag = verb_.add_option(flag_of(verb_, name), about.help);
       if constexpr (mh::detail::IsVector<T>::value) {
         flag->again()->description(about.help + "; may be given again");
-        if constexpr (mh::detail::kIsSeveralNames<T>) take_names<typename T::value_type>(flag, std::nullopt, rule);
+        if constexpr (mh::detail::kIsSeveralNames<T>)
+          take_names<typename T::value_type>(flag, std::nullopt, rule);
       } else if constexpr (std::is_same_v<Value, bool>) {
         flag->expected(0);
       } else if constexpr (kHasNames<Value>) {

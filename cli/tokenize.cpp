@@ -176,8 +176,7 @@ void add_tokenize(Verb& app) {
   auto* train =
       verb->add_option("--train", flags->train, "Learn one tokenizer from all these files (gzip or not)");
   for (Flag* option : uses) option->excludes(train);
-  verb->add_option("--output-tokenizer", flags->output_tokenizer, "File that --train writes")
-      ->needs(train);
+  verb->add_option("--output-tokenizer", flags->output_tokenizer, "File that --train writes")->needs(train);
   verb->add_flag("--word-level", flags->word_level, "Learn whole words, not pieces of byte-pair encoding")
       ->needs(train);
   flags->settings.add(*verb, flags->learned, {"alphabet_limit", "least_pair_count"});

@@ -23,9 +23,8 @@ void add_heads_circuits(Verb& heads) {
   Verb* verb = heads.add_subcommand(
       "circuits", "W_QK and W_OV of every head: spectra, copying, compositions; from the weights alone");
   flags->report.add(*verb, "Write JSON; all compositions unless --compositions is given");
-  Flag* compositions =
-      add_number(*verb, "--compositions", flags->shown, {.low = 0},
-                 "How many compositions are shown, the strongest; 0: none are computed");
+  Flag* compositions = add_number(*verb, "--compositions", flags->shown, {.low = 0},
+                                  "How many compositions are shown, the strongest; 0: none are computed");
   verb->footer("Example:\n  multihead heads circuits minilm\n  multihead heads circuits demo --json");
   verb->callback([flags, compositions] {
     CircuitsOptions options = flags->report.settings.given();

@@ -152,7 +152,7 @@ void add_heads(Verb& app) {
   verb->add_option("--head", flags->heads,
                    "Head to draw, e.g. encoder.3.self_attention.1, or several: 'encoder.3.self_attention.*'; "
                    "may be given again; without: the most focused head of each kind")
-          ->again();
+      ->again();
   auto* numbers = verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
   expect_folder(
       verb->add_option("--save", flags->save,
@@ -192,9 +192,7 @@ void add_heads(Verb& app) {
   add_heads_attribution(*verb);
   add_heads_patch(*verb);
   add_heads_prune(*verb);
-  verb->callback([flags] {
-    run(*flags);
-  });
+  verb->callback([flags] { run(*flags); });
 }
 
 }  // namespace mh::cli

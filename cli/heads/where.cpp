@@ -56,7 +56,7 @@ void add_heads_where(Verb& heads) {
   verb->add_option("HEAD,--head", flags->heads,
                    "Head, e.g. encoder.3.self_attention.1, or several: 'encoder.3.self_attention.*'; "
                    "may be given again")
-          ->again();
+      ->again();
   verb->add_flag("--all", flags->all, "All heads, a line each");
   name_values(*verb, "HEAD", {"--head"});
   verb->footer(

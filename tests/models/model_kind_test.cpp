@@ -55,7 +55,7 @@ std::vector<std::string> stacks_of(const Model& model) {
 TEST(ModelKind, IsThatOfTheClass) {
   const EncoderModel encoder(kind_of_encoder(false));
   const CausalModel causal(kind_of_causal(false));
-  const EncoderDecoder translator(small_config());
+  const EncoderDecoder translator(small_shape().config());
   EXPECT_EQ(encoder.kind(), ModelKind::kEncoder);
   EXPECT_EQ(causal.kind(), ModelKind::kCausal);  // also of one that predicts nothing
   EXPECT_EQ(translator.kind(), ModelKind::kTranslator);
@@ -63,14 +63,14 @@ TEST(ModelKind, IsThatOfTheClass) {
   EXPECT_THAT(stacks_of(encoder), ElementsAre("encoder"));
   EXPECT_THAT(stacks_of(causal), ElementsAre("decoder"));
   EXPECT_THAT(stacks_of(translator), ElementsAre("encoder", "decoder"));
-  EXPECT_EQ(translator.stack_configs()[1]->d_model, small_config().d_model);
+  EXPECT_EQ(translator.stack_configs()[1]->d_model, small_shape().config().d_model);
   EXPECT_EQ(encoder.embedding_config().token_types, 2);
   EXPECT_EQ(causal.embedding_config().vocabulary, 31);
-  EXPECT_EQ(translator.embedding_config().vocabulary, small_config().vocabulary_size);
+  EXPECT_EQ(translator.embedding_config().vocabulary, small_shape().config().vocabulary_size);
 }
 
 TEST(ModelKind, AttentionsSayWhereTheyStand) {
-  const EncoderDecoder translator(small_config());
+  const EncoderDecoder translator(small_shape().config());
   for (const Model::Attention& one : translator.attentions()) {
     const bool crosses = one.place.kind == AttentionKind::kCross;
     EXPECT_EQ(one.name, std::string(one.place.stack()) + "." + std::to_string(one.place.layer) +
@@ -86,7 +86,7 @@ TEST(ModelKind, AttentionsSayWhereTheyStand) {
 }
 
 TEST(ModelKind, TakesOnlyNamesOfHeadsThatItHas) {
-  const EncoderDecoder translator(small_config());
+  const EncoderDecoder translator(small_shape().config());
   EXPECT_EQ(parse_head_name("encoder.3.self_attention.1"), (HeadName{"encoder.3.self_attention", 1}));
   for (const char* wrong :
        {"", ".", "..", "encoder.0.self_attention", "encoder.0.cross_attention.1",
@@ -100,7 +100,7 @@ TEST(ModelKind, OnlyAHeadForMaskedWordsMakesOtherStatesOfStates) {
   EncoderModel encoder(kind_of_encoder(true));
   Random random(5);
   encoder.visit([&](const std::string&, Parameter& p) { fill_normal(p, random, 0.3); });
-  const EncoderDecoder translator(small_config());
+  const EncoderDecoder translator(small_shape().config());
   Tape tape;
   const Context context{.tape = tape};
   Tensor rows(2, 12);
