@@ -63,10 +63,10 @@ TEST(ModelKind, IsThatOfTheClass) {
   EXPECT_THAT(stacks_of(encoder), ElementsAre("encoder"));
   EXPECT_THAT(stacks_of(causal), ElementsAre("decoder"));
   EXPECT_THAT(stacks_of(translator), ElementsAre("encoder", "decoder"));
-  EXPECT_EQ(translator.stack_configs()[1]->d_model, small_shape().config().d_model);
+  EXPECT_EQ(translator.stack_configs()[1]->d_model, small_shape().config().encoder.d_model);
   EXPECT_EQ(encoder.embedding_config().token_types, 2);
   EXPECT_EQ(causal.embedding_config().vocabulary, 31);
-  EXPECT_EQ(translator.embedding_config().vocabulary, small_shape().config().vocabulary_size);
+  EXPECT_EQ(translator.embedding_config().vocabulary, small_shape().config().embedding.vocabulary);
 }
 
 TEST(ModelKind, AttentionsSayWhereTheyStand) {
