@@ -162,8 +162,8 @@ std::string table(const Account& account) {
   }
   text += fmt::format(
       "\n{} FLOPs: a multiply-add is two, exponentials are not among them.\n"
-      "Forward. Bytes count float32 numbers, each activation read and written once; kept: by\n"
-      "training, until the backward pass.\n",
+      "Forward. Bytes count float32 numbers, each activation read and written once;\n"
+      "kept: by training, until the backward pass.\n",
       number(account.total.flops()));
   return text;
 }

@@ -8,7 +8,7 @@
 #include "multihead/models/config_checks.h"
 #include "multihead/models/shortest_heads.h"
 #include "multihead/models/translator_shape.h"
-#include "multihead/nn/head_geometry.h"
+#include "multihead/nn/head_geometry.h" #include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 namespace {

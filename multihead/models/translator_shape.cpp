@@ -9,6 +9,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 namespace {
@@ -94,6 +95,10 @@ EncoderDecoderConfig TranslatorShape::config() const {
   if (const auto found = problems_of(*this); !found.empty())
     throw UsageError(fmt::format("this Transformer cannot be built: {}", fmt::join(found, "; ")));
   return config_of(*this);
+}
+
+std::vector<std::string> problems_of(const TranslatorShape& shape) {
+  return problems_of(shape, {.start_id = "decoder_start_id"});
 }
 
 std::vector<std::string> problems_of(const TranslatorShape& shape, const ConfigNames& names) {

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "multihead/kernels/elementwise.h"
-#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/own_heads.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
+
+struct ConfigNames;
+struct EncoderDecoderConfig;
 
 struct TranslatorShape {
   int32_t vocabulary_size = 0;         // of the source; also of the target when target_vocabulary_size is 0
@@ -47,8 +49,9 @@ struct TranslatorShape {
 };
 
 /// Returns everything that is wrong with a shape, one clause each; empty when a model can be built.
-std::vector<std::string> problems_of(const TranslatorShape& shape,
-                                     const ConfigNames& names = {.start_id = "decoder_start_id"});
+std::vector<std::string> problems_of(const TranslatorShape& shape);
+/// The same with other names for the fields (config_names.h).
+std::vector<std::string> problems_of(const TranslatorShape& shape, const ConfigNames& names);
 
 /// Returns the shape of which this was made, perhaps with other heads: one description for as many attentions as
 /// possible, and the others' own. REQUIRES: it was made of a shape.

@@ -30,7 +30,7 @@ TEST(GeometryProblems, NameTheFieldAndWhatWouldWork) {
   expect_problem({.heads = 2, .input = {.one_for_all = true}}, 8,
                  "input.one_for_all would make all heads that read the whole row the same; use slices");
   expect_problem({.heads = 2, .shared_size = 3}, 8,
-                 "shared_size is of collaborative scores; set it to 0 or scores to collaborative");
+                 "shared_size needs collaborative scores; set it to 0 or scores to collaborative");
   EXPECT_THROW(geometry_preset("narrow", 2, 8), UsageError);
 }
 

@@ -35,8 +35,16 @@ std::vector<std::vector<double>> masked_rows(const Mask& mask, int tokens, doubl
 TEST(PackedWeights, PermuteARowWithinWhatItsQueryMaySee) {
   constexpr int kTokens = 13;
   const Mask causal = Mask::causal(), window = Mask::window(3, 0);
-  PackedWeights packed({{.name = "decoder.0.self_attention", .heads = 2, .key_heads = 2, .mask = causal},
-                        {.name = "decoder.1.self_attention", .heads = 1, .key_heads = 1, .mask = window}},
+  PackedWeights packed({{.name = "decoder.0.self_attention",
+                         .place = {AttentionKind::kDecoderSelf, 0},
+                         .heads = 2,
+                         .key_heads = 2,
+                         .mask = causal},
+                        {.name = "decoder.1.self_attention",
+                         .place = {AttentionKind::kDecoderSelf, 1},
+                         .heads = 1,
+                         .key_heads = 1,
+                         .mask = window}},
                        17, 1 << 20);
   Synthetic first("decoder.0.self_attention", 2), second("decoder.1.self_attention", 1);
   first.add({masked_rows(causal, 2, 0.1), masked_rows(causal, 2, 0.3)});

@@ -38,12 +38,14 @@ Trees articles(int near, int far) {
 
 RelationScore score(const std::string& attention, int head, const std::string& relation, int64_t support,
                     int64_t found, Direction direction = Direction::kToHead) {
-  return {.attention = attention,
-          .head = head,
-          .relation = relation,
-          .direction = direction,
-          .support = support,
-          .found = found};
+  return {
+      .attention = attention,
+      .place = {.kind = attention == kEncoder ? AttentionKind::kEncoderSelf : AttentionKind::kDecoderSelf},
+      .head = head,
+      .relation = relation,
+      .direction = direction,
+      .support = support,
+      .found = found};
 }
 
 /// The offsets as RelationScorer would give them.
