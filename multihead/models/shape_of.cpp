@@ -6,9 +6,10 @@
 #include <string>
 
 #include "multihead/models/config_checks.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/shortest_heads.h"
 #include "multihead/models/translator_shape.h"
-#include "multihead/nn/head_geometry.h" #include "multihead/models/encoder_decoder_config.h"
+#include "multihead/nn/head_geometry.h"
 
 namespace mh {
 namespace {
