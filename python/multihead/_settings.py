@@ -31,7 +31,7 @@ def default_of(verb: str, name: str) -> Any:
 
 
 def settings(verb: str, arguments: Mapping[str, Any], **fixed: Any) -> str:
-    """The settings of the verb that are among a function's arguments, and `fixed`, as JSON; of several names one may be given alone."""
+    """The settings of the verb among a function's arguments, and `fixed`, as JSON; of several names one may be given alone."""
     several = {name for name, one in described(verb).items() if one["kind"] in ("texts", "names")}
     given = {name: arguments[name] for name in described(verb) if name in arguments} | fixed
     for name, value in given.items():
