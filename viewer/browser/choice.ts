@@ -1,9 +1,8 @@
 // A choice holds everywhere: by keyboard, in the address, through Undo.
 import { expect, it } from "vitest";
-import type { Open } from "./each";
 import { each_view, has, page } from "./made";
 import { choose, drawn, fragment, go, heading, ready, settled, until, view, views } from "./reader";
-import type { Tab } from "./driver";
+import type { Open, Tab } from "./driver";
 
 /** Presses `key` until the focus is on an element that `selector` matches; returns how often. */
 async function reach(tab: Tab, key: string, selector: string, most: number): Promise<number> {

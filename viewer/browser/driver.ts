@@ -49,6 +49,9 @@ export interface Browser {
   close(): Promise<void>;
 }
 
+/** Opens a page in the browser of the tests, which closes it after the test. */
+export type Open = (path: string, looks?: Looks, fragment?: string) => Promise<Tab>;
+
 export interface Kind {
   name: string;
   program: string | null;

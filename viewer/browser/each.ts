@@ -8,10 +8,7 @@ import { looks } from "./looks";
 import { notebook } from "./notebook";
 import { first_screen } from "./open";
 import { walk } from "./walk";
-import type { Browser, Kind, Looks, Tab } from "./driver";
-
-/** Opens a page in the browser of the tests, which closes it after the test. */
-export type Open = (path: string, looks?: Looks, fragment?: string) => Promise<Tab>;
+import type { Browser, Kind, Open, Tab } from "./driver";
 
 type Tests = (open: Open, browser: string) => void;
 

@@ -2,10 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Open } from "./each";
 import { all, shots } from "./made";
 import { go, ready, views } from "./reader";
-import type { Tab } from "./driver";
+import type { Open, Tab } from "./driver";
 
 const button = (what: string): string => `button[data-do="${what}"]`;
 

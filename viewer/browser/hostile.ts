@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import type { Page } from "../src/page";
 import { alter, spoil } from "./altered";
-import type { Open } from "./each";
 import { all, has, page } from "./made";
-import { phone } from "./driver";
+import { phone, type Open } from "./driver";
 import { drawn, go, overflowing, ready, seen, settled, until, views } from "./reader";
 
 const folder = mkdtempSync(join(tmpdir(), "viewer-hostile-"));

@@ -1,6 +1,6 @@
 // What heads and tokens count for: in the finder, in the head's view, over the text.
 import { expect, it } from "vitest";
-import type { Open } from "./each";
+import type { Open } from "./driver";
 import { has, page } from "./made";
 import { go, heading, ready, seen, settled, until } from "./reader";
 

@@ -4,8 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { AxeResults } from "axe-core";
 import { expect, it } from "vitest";
-import { phone, type Looks, type Tab } from "./driver";
-import type { Open } from "./each";
+import { phone, type Looks, type Open, type Tab } from "./driver";
 import { all, each_view, shots, type Made } from "./made";
 import { go, overflowing, ready, seen, settled, views } from "./reader";
 

@@ -3,10 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import type { Open } from "./each";
 import { has, page } from "./made";
 import { until } from "./reader";
-import type { Tab } from "./driver";
+import type { Open, Tab } from "./driver";
 
 const folder = mkdtempSync(join(tmpdir(), "viewer-notebook-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

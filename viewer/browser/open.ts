@@ -3,10 +3,9 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import type { Open } from "./each";
 import { all, has, page, type Made } from "./made";
 import { choose, drawn, heading, ready, seen, settled } from "./reader";
-import type { Tab } from "./driver";
+import type { Open, Tab } from "./driver";
 
 const within = 0.004; // the page's stated error
 

@@ -1,7 +1,6 @@
 // The walk: every step by the arrow keys, forth and back, on a screen and on a phone.
 import { expect, it } from "vitest";
-import type { Open } from "./each";
-import { phone, type Tab } from "./driver";
+import { phone, type Open, type Tab } from "./driver";
 import { all, has, page } from "./made";
 import { go, overflowing, ready, settled, until, views } from "./reader";
 
