@@ -20,7 +20,7 @@ namespace mh::cli {
 namespace {
 
 struct WhereFlags {
-  ReportFlags<WhereSettings> report = {};
+  ReportFlags<WhereOptions> report = {};
   CorpusFlags corpus = {};
   std::vector<std::string> heads = {};
   bool all = false;
@@ -33,14 +33,14 @@ void run_where(const WhereFlags& flags) {
   if (!flags.heads.empty() && flags.all)
     throw UsageError(
         fmt::format("give --all or heads, not both: leave out --all or {}", flags.heads.front()));
-  WhereSettings settings = flags.report.settings.given();
+  WhereOptions settings = flags.report.settings.given();
   for (const std::string& head : flags.heads) settings.evidence.heads.emplace_back(head);
   CorpusRun run(flags.report.model, flags.corpus);
   run.attach(settings.read);
   const bool colours =
       flags.report.output.empty() && picture_options().cells == HeatMapOptions::Cells::kColours;
-  flags.report.write(heads_where(run.folder(), run.corpus(), settings.evidence, settings.read), settings,
-                     where_json, [&](const WhereReport& found) {
+  flags.report.write(heads_where(run.folder(), run.corpus(), settings), settings, where_json,
+                     [&](const WhereReport& found) {
                        return flags.all ? evidence_table(found) : evidence_pages(found, colours);
                      });
 }

@@ -103,13 +103,12 @@ std::string similar(const Reading& reading, HeadsCorpus& corpus) {
 }
 
 std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads) {
-  auto settings = settings_of<WhereSettings>(reading.settings, "where");
+  auto settings = settings_of<WhereOptions>(reading.settings, "where");
   reading.attach(settings.read);
   settings.evidence.heads = patterns_of(heads);
   return with_options(
-      where_json(heads_where(reading.loaded.folder(), corpus, settings.evidence, settings.read),
-                 reading.loaded.path()),
-      "where", settings);
+      where_json(heads_where(reading.loaded.folder(), corpus, settings), reading.loaded.path()), "where",
+      settings);
 }
 
 std::string importance(const Reading& reading, HeadsCorpus& corpus) {

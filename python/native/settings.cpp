@@ -57,7 +57,7 @@ std::string settings(const std::string& verb) {
   if (verb == "patch") return described(PatchOptions());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());
-  if (verb == "where") return described(WhereSettings());
+  if (verb == "where") return described(WhereOptions());
   throw UsageError("no settings of `" + verb + "` are described");
 }
 

@@ -55,11 +55,13 @@ TEST_F(HostileOptions, OfMeasures) {
     expect_option_refused("nearest", [&] { heads_similar(encoder, corpus, {.nearest = wrong}); });
     expect_option_refused("most_bytes",
                           [&] { heads_similar(encoder, corpus, {.compare = {.most_bytes = wrong}}); });
-    expect_option_refused("sentences", [&] { heads_where(encoder, corpus, {.sentences = wrong}); });
-    expect_option_refused("usual", [&] { heads_where(encoder, corpus, {.usual = wrong}); });
-    expect_option_refused("tokens", [&] { heads_where(encoder, corpus, {.tokens = wrong}); });
-    expect_option_refused("alike", [&] { heads_where(encoder, corpus, {.alike = wrong}); });
-    expect_option_refused("least_count", [&] { heads_where(encoder, corpus, {.least_count = wrong}); });
+    expect_option_refused("sentences",
+                          [&] { heads_where(encoder, corpus, {.evidence = {.sentences = wrong}}); });
+    expect_option_refused("usual", [&] { heads_where(encoder, corpus, {.evidence = {.usual = wrong}}); });
+    expect_option_refused("tokens", [&] { heads_where(encoder, corpus, {.evidence = {.tokens = wrong}}); });
+    expect_option_refused("alike", [&] { heads_where(encoder, corpus, {.evidence = {.alike = wrong}}); });
+    expect_option_refused("least_count",
+                          [&] { heads_where(encoder, corpus, {.evidence = {.least_count = wrong}}); });
     expect_option_refused("least_support",
                           [&] { heads_relations(encoder, corpus, {.least_support = wrong}); });
     expect_option_refused("probe", [&] { heads_relations(encoder, corpus, {.probe_epochs = wrong}); });
@@ -70,10 +72,11 @@ TEST_F(HostileOptions, OfMeasures) {
   TextCorpus corpus(lines());
   for (const double wrong : {kNan, -1.0, kInfinite}) {
     expect_option_refused("cluster_ratio", [&] { heads_similar(encoder, corpus, {.cluster_ratio = wrong}); });
-    expect_option_refused("sure", [&] { heads_where(encoder, corpus, {.sure = wrong}); });
+    expect_option_refused("sure", [&] { heads_where(encoder, corpus, {.evidence = {.sure = wrong}}); });
   }
-  expect_option_refused("sure", [&] { heads_where(encoder, corpus, {.sure = 1.01}); });
-  expect_option_refused("sentences", [&] { heads_where(encoder, corpus, {.sentences = kMostInt}); });
+  expect_option_refused("sure", [&] { heads_where(encoder, corpus, {.evidence = {.sure = 1.01}}); });
+  expect_option_refused("sentences",
+                        [&] { heads_where(encoder, corpus, {.evidence = {.sentences = kMostInt}}); });
   EXPECT_NO_THROW(heads_similar(encoder, corpus, {.nearest = 0, .cluster_ratio = 0}));
 }
 

@@ -1,4 +1,4 @@
-// Batching, threads, cutting, muting and neighbours of vectors; tests/recipes/sentence_folder_test.cpp compares their numbers.
+// Batching, threads, cutting, muting and neighbours of vectors; tests/tasks/sentence_folder_test.cpp compares their numbers.
 #include "multihead/tasks/embed_text.h"
 
 #include <gmock/gmock.h>

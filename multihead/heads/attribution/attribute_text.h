@@ -1,4 +1,4 @@
-// Attribution of a text that is explained already (attribution.h).
+// Attribution of a text that is explained already (heads_attribution.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // ExplainedText: what one thing that a model says of a text is made of, and what it is when tokens are replaced
-// (attribution.h). ExplainedPass: that, differentiable, of one or several variants of the text.
+// (heads_attribution.h). ExplainedPass: that, differentiable, of one or several variants of the text.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // How faithful attributions are, measured on a corpus: tokens are replaced in the order that a method gives them, and what the
-// model says is watched (attribution.h has the methods and F).
+// model says is watched (heads_attribution.h has the methods and F).
 //
 //   mh::FilesCorpus corpus({.input = "test.en"});
 //   for (const mh::MethodFaithfulness& one : mh::faithfulness(folder, corpus).methods) ... one.deletion.mean ...

@@ -1,4 +1,4 @@
-// Attribution by gradients with respect to what the first layer reads (attribution.h).
+// Attribution by gradients with respect to what the first layer reads (heads_attribution.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The largest flow from one node of a graph to another through edges with capacities (Ford and Fulkerson 1956), exact up to the
-// rounding of double; and attention flow, which asks that of the layers of a model (attribution.h).
+// rounding of double; and attention flow, which asks that of the layers of a model (heads_attribution.h).
 #pragma once
 
 #include <vector>

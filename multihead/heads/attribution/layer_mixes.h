@@ -1,4 +1,4 @@
-// LayerMixes: for each layer how much of each token goes into each token, by one of several measures (attribution.h), and what
+// LayerMixes: for each layer how much of each token goes into each token, by one of several measures (heads_attribution.h), and what
 // that makes of the whole model.
 #pragma once
 

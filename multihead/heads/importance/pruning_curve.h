@@ -58,8 +58,8 @@ struct PruningCurve {
   std::vector<PruningPoint> points = {};
 };
 
-/// Throws UsageError on options out of range, on ImportanceMeasure::kAlone, which gives no order to mute heads in, on fewer than two texts (four where the measure compares vectors), and as heads_importance() does. With
-/// `within_attentions` every attention loses its least head before any loses a second one.
+/// Throws UsageError on options out of range, on ImportanceMeasure::kAlone, which gives no order to mute heads in, on fewer than
+/// two texts (three where the measure compares vectors), and as heads_importance() does. With `within_attentions` every attention loses its least head before any loses a second one.
 PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus, const ImportanceOptions& options,
                            const PruningCurveOptions& curve = {});
 

@@ -1,4 +1,4 @@
-// The matrices that circuits are made of (circuits.h): W_Q, W_K, W_V and W_O of each head, norms folded in, and words at both
+// The matrices that circuits are made of (heads_circuits.h): W_Q, W_K, W_V and W_O of each head, norms folded in, and words at both
 // ends of a model.
 #pragma once
 
@@ -33,12 +33,12 @@ class CircuitModel {
 
   /// Throws UsageError naming the attention when its heads have no such matrices.
   CircuitWeights weights(const std::string& attention) const;
-  /// W_U W_E [d_model, d_model], as circuits.h defines them; none if there is nothing to read out with or no token has one
+  /// W_U W_E [d_model, d_model], as heads_circuits.h defines them; none if there is nothing to read out with or no token has one
   /// number on both sides.
   std::optional<DoubleMatrix> words(AttentionKind kind) const;
 
  private:
-  /// N of circuits.h.
+  /// N of heads_circuits.h.
   struct FoldedNorm {
     ConstMatrixView gain = {};  // [1, d_model]; empty: there is no norm
     bool centred = false;

@@ -1,4 +1,4 @@
-// How much of what heads write is read by heads of later layers (Composition, circuits.h), for all pairs of two lists of heads
+// How much of what heads write is read by heads of later layers (Composition, heads_circuits.h), for all pairs of two lists of heads
 // in one product of matrices.
 //
 // With the triangular factors R of W_V, W_K, ... (W = Q R, Q with orthonormal columns) the norm of a product of four matrices

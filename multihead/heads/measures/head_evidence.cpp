@@ -29,7 +29,7 @@ struct HeadEvidenceObserver::Choices {
   std::vector<Sentence> sentences;
 };
 
-HeadEvidenceObserver::HeadEvidenceObserver(WhereOptions options, EvidenceModel model)
+HeadEvidenceObserver::HeadEvidenceObserver(EvidenceOptions options, EvidenceModel model)
     : options_(std::move(options)), model_(std::move(model)), texts_(model_.target_label) {
   check_settings(options_);
 }

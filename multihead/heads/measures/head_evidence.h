@@ -67,7 +67,7 @@ struct HeadEvidence {
   AttentionPlace place = {};
   int head = 0;
   int64_t queries = 0;  // that have keys
-  int64_t sure = 0;     // of these: whose choice has at least the weight WhereOptions::sure
+  int64_t sure = 0;     // of these: whose choice has at least the weight EvidenceOptions::sure
   std::array<int64_t, kBins> strengths = {};  // sentences by strength, each bin 1/20 wide
   /// The strongest sentence of each pair of words (query's and key's, in lower case), strongest first; ties: the earlier sentence.
   std::vector<EvidenceSentence> strongest = {};
@@ -82,7 +82,7 @@ struct HeadEvidence {
   std::optional<double> quantile(double share) const;
 };
 
-struct WhereOptions {
+struct EvidenceOptions {
   std::vector<HeadPattern> heads = {};  // which; empty: all
   // At most 1000 each, at least 0:
   int32_t sentences = 10, usual = 3;  // most that are kept of a head
@@ -125,7 +125,7 @@ struct EvidenceModel {
 class HeadEvidenceObserver : public CorpusObserver {
  public:
   /// Throws UsageError on options out of range.
-  explicit HeadEvidenceObserver(WhereOptions options, EvidenceModel model = {});
+  explicit HeadEvidenceObserver(EvidenceOptions options, EvidenceModel model = {});
 
   void begin(const CorpusBlock& block) override { texts_.begin(block); }
   bool wants_weights(const Model::Attention& attention) const override;
@@ -171,7 +171,7 @@ class HeadEvidenceObserver : public CorpusObserver {
                             int64_t key) const;
   HeadEvidence result(AttentionPlace place, const OfAttention& attention, size_t h) const;
 
-  WhereOptions options_;
+  EvidenceOptions options_;
   EvidenceModel model_;
   EvidenceTexts texts_;
   std::map<std::pair<AttentionKind, int>, OfAttention> attentions_;

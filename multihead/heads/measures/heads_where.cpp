@@ -7,20 +7,19 @@
 
 namespace mh {
 
-WhereReport heads_where(const ModelFolder& folder, HeadsCorpus& corpus, const WhereOptions& options,
-                        const ObserveHeadsOptions& read) {
-  const Model& model = read.model != nullptr ? *read.model : *folder.model;
+WhereReport heads_where(const ModelFolder& folder, HeadsCorpus& corpus, const WhereOptions& options) {
+  const Model& model = options.read.model != nullptr ? *options.read.model : *folder.model;
   EvidenceModel about{.mask = [&](std::string_view attention) { return model.mask(attention); },
                       .target_label = [&](int32_t id) { return folder.target_tokens().shown(id); }};
-  for (const HeadPattern& pattern : options.heads) {
+  for (const HeadPattern& pattern : options.evidence.heads) {
     for (HeadName& head : model.heads_named(pattern)) {
       about.kinds.insert(model.place(head.attention).kind);
       about.heads.push_back(std::move(head));
     }
   }
-  HeadEvidenceObserver observer(options, std::move(about));
+  HeadEvidenceObserver observer(options.evidence, std::move(about));
   CorpusObserver* const observers[] = {&observer};
-  ObserveHeadsOptions with_words = read;
+  ObserveHeadsOptions with_words = options.read;
   with_words.words = true;
   WhereReport report;
   report.read = observe_heads(folder, corpus, observers, with_words);

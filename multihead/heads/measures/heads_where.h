@@ -2,7 +2,7 @@
 //
 //   mh::TextCorpus corpus(text);
 //   const mh::WhereReport report =
-//       mh::heads_where(folder, corpus, {.heads = {mh::HeadPattern("encoder.3.self_attention.1")}});
+//       mh::heads_where(folder, corpus, {.evidence = {.heads = {mh::HeadPattern("encoder.3.self_attention.1")}}});
 //   for (const mh::EvidenceSentence& sentence : report.heads[0].strongest) ... sentence.query.form() ...
 #pragma once
 
@@ -13,9 +13,8 @@
 
 namespace mh {
 
-/// All settings of `multihead heads where` but the heads.
-struct WhereSettings {
-  WhereOptions evidence = {};
+struct WhereOptions {
+  EvidenceOptions evidence = {};
   ObserveHeadsOptions read = {};
 
   template <class V>
@@ -32,7 +31,6 @@ struct WhereReport {
 
 /// Reads the corpus once. Throws UsageError on options out of range and, listing what exists, on heads that the model does not
 /// have, and as observe_heads() does.
-WhereReport heads_where(const ModelFolder& folder, HeadsCorpus& corpus, const WhereOptions& options = {},
-                        const ObserveHeadsOptions& read = {});
+WhereReport heads_where(const ModelFolder& folder, HeadsCorpus& corpus, const WhereOptions& options = {});
 
 }  // namespace mh

@@ -55,7 +55,7 @@ TEST(LeftOutLines, EveryMeasureSaysIt) {
   TextCorpus stats(text), similar(text), where(text);
   heads_stats(folder, stats, read);
   heads_similar(folder, similar, {.observe = read});
-  heads_where(folder, where, {}, read);
+  heads_where(folder, where, {.read = read});
   EXPECT_EQ(remarks.size(), 3u);
   for (const std::string& remark : remarks) EXPECT_THAT(remark, testing::StartsWith("line 2 left out, "));
 }

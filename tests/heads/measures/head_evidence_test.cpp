@@ -44,8 +44,8 @@ CorpusBlock letters(const std::vector<std::string>& sentences, bool causal = fal
   return block;
 }
 
-std::vector<HeadEvidence> evidence_of(const CorpusBlock& block, Synthetic& weights, WhereOptions options = {},
-                                      const EvidenceModel& model = {}) {
+std::vector<HeadEvidence> evidence_of(const CorpusBlock& block, Synthetic& weights,
+                                      EvidenceOptions options = {}, const EvidenceModel& model = {}) {
   options.least_count = 1;
   HeadEvidenceObserver observer(options, model);
   observer.begin(block);

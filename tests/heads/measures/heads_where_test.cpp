@@ -124,8 +124,9 @@ void expect_as_calculated(const ModelFolder& folder) {
   TextCorpus corpus(text);
   constexpr double kSure = 0.29;
   const WhereReport report =
-      heads_where(folder, corpus, {.tokens = 1000, .alike = 2, .least_count = 1, .sure = kSure},
-                  {.observe = {.max_batch_tokens = 53}});
+      heads_where(folder, corpus,
+                  {.evidence = {.tokens = 1000, .alike = 2, .least_count = 1, .sure = kSure},
+                   .read = {.observe = {.max_batch_tokens = 53}}});
   std::vector<Observation> seen;
   for (size_t s = 0; s < text.sources.size(); ++s)
     seen.push_back(observe_text(folder, text.sources[s], text.targets.empty() ? "" : text.targets[s]));
@@ -202,9 +203,10 @@ class WhereInTranslator : public testing::Test {
   HeadsText text = seven_sentences(true);
   ModelFolder folder = small_translator(text.sources, 2);
 
-  WhereReport evidence(const WhereOptions& options = {.least_count = 1}, int64_t max_batch_tokens = 2048) {
+  WhereReport evidence(const EvidenceOptions& options = {.least_count = 1}, int64_t max_batch_tokens = 2048) {
     TextCorpus corpus(text);
-    return heads_where(folder, corpus, options, {.observe = {.max_batch_tokens = max_batch_tokens}});
+    return heads_where(folder, corpus,
+                       {.evidence = options, .read = {.observe = {.max_batch_tokens = max_batch_tokens}}});
   }
 };
 
@@ -297,7 +299,7 @@ TEST(WhereHeads, APairIsOneTextWithPlacesInBoth) {
   const HeadsText text{.sources = {"two dogs run"}, .pairs = {"the cat"}};
   TextCorpus corpus(text);
   std::set<int32_t> begins;
-  for (const HeadEvidence& head : heads_where(folder, corpus, {.least_count = 1}).heads) {
+  for (const HeadEvidence& head : heads_where(folder, corpus, {.evidence = {.least_count = 1}}).heads) {
     for (const EvidenceSentence& sentence : head.strongest) {
       EXPECT_EQ(*sentence.key_text, "two dogs run ||| the cat");
       begins.insert({sentence.query.begin, sentence.key.begin});

@@ -60,7 +60,8 @@ Reports reports_of(const SentenceModel& model, bool translations) {
   const auto corpus = [&] { return std::make_unique<TextCorpus>(text); };
   all.emplace_back("stats", stats_json(heads_stats(folder, *corpus()), "m"));
   all.emplace_back("similar", similar_json(heads_similar(folder, *corpus()), "m"));
-  all.emplace_back("where", where_json(heads_where(folder, *corpus(), {.least_count = 1}), "m"));
+  all.emplace_back("where",
+                   where_json(heads_where(folder, *corpus(), {.evidence = {.least_count = 1}}), "m"));
   // Without the heads with random weights, whose numbers are those of W^Q and W^K in another order: a draw, as with another seed.
   all.emplace_back(
       "relations",

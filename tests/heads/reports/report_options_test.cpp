@@ -65,7 +65,7 @@ TEST(ReportOptions, AreThoseOfEveryVerb) {
       .seed = 5};
   EXPECT_EQ(given_back(attribution), to_json(attribution));
   EXPECT_THAT(to_json(attribution), HasSubstr("\"methods\": [\n    \"rollout\",\n    \"flow\"\n  ],\n"));
-  const WhereSettings where{.evidence = {.sentences = 2}, .read = read};
+  const WhereOptions where{.evidence = {.sentences = 2}, .read = read};
   EXPECT_EQ(given_back(where), to_json(where));
 }
 

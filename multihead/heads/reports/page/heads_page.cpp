@@ -228,7 +228,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (data_->numbers.bytes().size() > options_.most_bytes)
       throw UsageError(
           fmt::format("the page would have more than {} MB; give fewer or shorter texts, fewer models, or a "
-                      "larger --max-size",
+                      "larger `max_size`",
                       options_.most_bytes >> 20));
   }
   data_->runs.push_back(std::move(json));
@@ -254,8 +254,8 @@ std::string HeadsPage::html() const {
   std::string html = page_with(packed_page(written(page), data_->numbers.bytes()));
   if (html.size() > options_.most_bytes)
     throw UsageError(
-        fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no --walk, or a "
-                    "larger --max-size",
+        fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no `walk`, or a "
+                    "larger `max_size`",
                     static_cast<double>(html.size()) / (1 << 20), options_.most_bytes >> 20));
   return html;
 }

@@ -44,7 +44,7 @@ struct PageRun {
   std::optional<int64_t> update = std::nullopt;  // of a checkpoint
   std::string hash = {};                         // SHA-256 of the weights (folders/weights_hash.h)
   PageEvidence evidence = {};
-  /// By text, JSON as page_attributions() gives it (heads/page/page_attribution.h); empty: none.
+  /// By text, JSON as page_attributions() gives it (heads/reports/page/page_attribution.h); empty: none.
   std::vector<std::string> attributions = {};
   /// The attention of the first text that is walked through step by step; empty: none.
   std::string walk = {};

@@ -1,4 +1,4 @@
-// Which tokens of a page's texts count for what the model says of them (heads/attribution/attribution.h).
+// Which tokens of a page's texts count for what the model says of them (heads/attribution/heads_attribution.h).
 #pragma once
 
 #include <string>

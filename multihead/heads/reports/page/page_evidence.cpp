@@ -20,9 +20,9 @@ namespace mh {
 namespace {
 
 /// Where a head is most sure: as much as fits beside its map.
-WhereOptions evidence_of(int64_t sentences) {
+EvidenceOptions evidence_of(int64_t sentences) {
   constexpr int64_t kFew = 100;  // so few sentences have hardly any token often
-  WhereOptions options{.sentences = 5, .usual = 1, .tokens = 8, .alike = 3};
+  EvidenceOptions options{.sentences = 5, .usual = 1, .tokens = 8, .alike = 3};
   if (sentences < kFew) options.least_count = 1;
   return options;
 }
@@ -42,7 +42,8 @@ PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
   found.similar = similar_json(heads_similar(folder, corpus, {.observe = quiet}), options.model);
   corpus.restart();
   found.where =
-      where_json(heads_where(folder, corpus, evidence_of(stats.read.sentences), quiet), options.model);
+      where_json(heads_where(folder, corpus, {.evidence = evidence_of(stats.read.sentences), .read = quiet}),
+                 options.model);
   if (options.relations) {
     corpus.restart();
     found.relations =

@@ -1,4 +1,4 @@
-// Collects the steps of a trace (heads/trace/trace.h).
+// Collects the steps of a trace (heads/reports/trace/trace.h).
 #pragma once
 
 #include <string>
