@@ -264,19 +264,20 @@ void run(const EmbedFlags& flags) {
 
 void add_embed(Verb& app) {
   auto flags = std::make_shared<EmbedFlags>();
-  Verb* verb = app.add_subcommand("embed", "Turn each line into a vector, or say which lines are alike");
+  Verb* verb = app.add_subcommand("embed", "Turn each line into a vector, or compare lines by their vectors");
   add_model(*verb, flags->model)->required();
   add_text_flags(*verb, flags->text);
   auto* format = add_choice(
       *verb, "--format", flags->format,
       {{"jsonl", VectorFormat::kJsonLines}, {"npy", VectorFormat::kNpy}, {"raw", VectorFormat::kRaw}},
       "jsonl: a line with text and vector; npy: one array; raw: its float32 numbers");
-  auto* similarity =
-      verb->add_option("--similarity", flags->similarity, "Print how alike these two texts are instead")
-          ->expected(2)
-          ->type_name("A B")
-          ->excludes(verb->get_option("--input"))
-          ->excludes(format);
+  auto* similarity = verb->add_option("--similarity", flags->similarity,
+                                      "Print the similarity of these two texts: the cosine, or the function "
+                                      "that the model's config names")
+                         ->expected(2)
+                         ->type_name("A B")
+                         ->excludes(verb->get_option("--input"))
+                         ->excludes(format);
   auto* nearest = verb->add_option("--nearest", flags->nearest,
                                    "Print the K lines of FILE that are nearest to each input line instead, "
                                    "with similarity and number")
@@ -285,7 +286,7 @@ void add_embed(Verb& app) {
                       ->excludes(similarity)
                       ->excludes(format);
   verb->add_option("--vectors", flags->vectors,
-                   "The vectors of FILE's lines, which -o and --format npy saved: FILE is not embedded again")
+                   "Vectors of the lines of --nearest that were saved before (-o and --format npy)")
       ->needs(nearest);
   verb->add_option("--input-pair", flags->pairs,
                    "Second texts, line by line, which an encoder such as BERT reads together with "
@@ -294,9 +295,9 @@ void add_embed(Verb& app) {
       ->excludes(nearest);
   flags->settings.add(*verb, flags->options);
   add_head_change_flags(*verb, flags->changes);
-  verb->add_flag(
-          "--compare", flags->changes.compare,
-          "With changed heads: print the cosine of each line's vectors with all heads and with those instead")
+  verb->add_flag("--compare", flags->changes.compare,
+                 "With --mute, --gate or --replace: print the cosine of each line's vectors with and without "
+                 "the change")
       ->excludes(similarity)
       ->excludes(nearest)
       ->excludes(format);

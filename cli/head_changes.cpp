@@ -52,7 +52,7 @@ void add_head_change_flags(Verb& verb, HeadChangeFlags& flags, const std::string
   const auto add = [&](const char* flag, std::vector<std::string>& given, const std::string& help,
                        const char* value) { verb.add_option(flag, given, help)->again()->type_name(value); };
   add("--mute", flags.mute,
-      fmt::format("Mute a head, e.g. {}, or several: '{}*'; may be given again", example,
+      fmt::format("Set the output of a head to 0, e.g. {}, or of several: '{}*'; may be given again", example,
                   example.substr(0, example.rfind('.') + 1)),
       "HEAD");
   add("--gate", flags.gate, "Multiply the output of a head, or of several, by X; may be given again",

@@ -210,22 +210,23 @@ void add_translate(Verb& app) {
   auto* n_best =
       verb->get_option("--n-best")
           ->default_str("")
-          ->description("Write the N best translations of each line: id ||| text ||| score log-probability");
+          ->description(
+              "Write the N best of each line: its number from 0 ||| text ||| score log-probability (nats)");
   flags->n_best = n_best;
   verb->add_option("--prefix", flags->prefix,
                    "File of the words that each translation must begin with, line by line")
       ->type_name("FILE")
       ->group("Search");
-  auto* alignment =
-      verb->add_flag("--alignment", flags->alignment,
-                     "Append the word alignment: ||| 0-0 2-1 ..., source and target token by position");
+  auto* alignment = verb->add_flag(
+      "--alignment", flags->alignment,
+      "Append the word alignment: ||| 0-0 2-1 ..., positions of source and target tokens from 0");
   flags->alignment_of.add(*verb, flags->align);
   for (const char* of_alignment : {"--alignment-layer", "--alignment-head"})
     verb->get_option(of_alignment)->needs(alignment);
   add_head_change_flags(*verb, flags->changes);
   verb->add_flag(
           "--compare", flags->changes.compare,
-          "With changed heads: translate with all heads too, and show the lines that differ side by side")
+          "With --mute, --gate or --replace: show the lines that the change makes differ, side by side")
       ->excludes(alignment)
       ->excludes(n_best);
   verb->add_flag("--strict", flags->strict,

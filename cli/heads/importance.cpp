@@ -46,7 +46,8 @@ void run_importance(const ImportanceFlags& flags) {
 void add_heads_importance(Verb& heads) {
   auto flags = std::make_shared<ImportanceFlags>();
   Verb* verb = heads.add_subcommand(
-      "importance", "How much each head matters on a corpus, ranked; the score as heads are muted");
+      "importance",
+      "Rank heads by how much they matter on a corpus; --curve: the score as more of them are muted");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
   add_number(*verb, "--top", flags->top, {.low = 0, .high = 1000000}, "Heads shown; 0: all");

@@ -61,26 +61,31 @@ void run_patch(const PatchFlags& flags) {
 void add_heads_patch(Verb& heads) {
   auto flags = std::make_shared<PatchFlags>();
   Verb* verb = heads.add_subcommand(
-      "patch", "Which heads decide between two words: values of a clean run in a corrupt one");
+      "patch", "Activation patching: which values of a clean run restore its answer in a corrupt one");
   flags->report.add(*verb, "Write JSON, all values, instead of tables");
   verb->add_option("--clean", flags->question.clean, "Text on which the model prefers the answer")
       ->required();
   verb->add_option("--corrupt", flags->question.corrupt, "Text of equally many tokens on which it does not")
       ->required();
   verb->add_option("--answer", flags->question.answer,
-                   "Next word, or the masked one; for models of sentence vectors a text")
+                   "Word that the model predicts next after the clean text, or at its mask; for sentence "
+                   "vectors a text")
       ->required();
-  verb->add_option("--wrong", flags->question.wrong, "What the corrupt text leads to")->required();
+  verb->add_option("--wrong", flags->question.wrong, "Word that it predicts after the corrupt text")
+      ->required();
   verb->add_option("--prefix", flags->question.prefix,
-                   "How the target of a translator begins; the answer follows it");
+                   "Beginning of a translator's target, after which the answer comes");
   add_number(*verb, "--strongest", flags->strongest, {.low = 0, .high = 1000000},
              "How many of the strongest are listed");
   add_head_change_flags(*verb, flags->changes);
-  rare_flags(*verb, {"--prefix", "--strongest"});
+  rare_flags(*verb, {"--strongest"});
   verb->footer(
       "Example:\n"
       "  multihead heads patch smollm2.gguf --clean 'The capital of France is' \\\n"
       "    --corrupt 'The capital of Italy is' --answer Paris --wrong Rome\n"
+      "  multihead heads patch demo --clean 'the small dog sees a cat .' \\\n"
+      "    --corrupt 'the small cat sees a cat .' --answer Hund --wrong Katze \\\n"
+      "    --prefix 'der kleine'\n"
       "  multihead heads patch bert --clean 'Paris is the capital of [MASK].' \\\n"
       "    --corrupt 'Rome is the capital of [MASK].' --answer france --wrong italy \\\n"
       "    --what stream");

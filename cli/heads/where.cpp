@@ -49,8 +49,8 @@ void run_where(const WhereFlags& flags) {
 
 void add_heads_where(Verb& heads) {
   auto flags = std::make_shared<WhereFlags>();
-  Verb* verb =
-      heads.add_subcommand("where", "Where heads are most sure: sentences, frequent tokens, heads alike");
+  Verb* verb = heads.add_subcommand(
+      "where", "Where a head is most sure of what it reads: sentences, tokens, heads that read the same");
   flags->report.add(*verb);
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
   verb->add_option("HEAD,--head", flags->heads,

@@ -59,7 +59,8 @@ struct GenerateOptions {
   template <class V>
   void visit(V& v) {
     constexpr const char* kGroup = kNextTokenGroup;
-    v("max_new_tokens", max_new_tokens, {.low = 1}, {.group = "Text", .help = "Tokens in the longest text"});
+    v("max_new_tokens", max_new_tokens, {.low = 1},
+      {.group = "Text", .help = "Most tokens that are generated"});
     v("search", next_token,
       {{"sample", NextToken::kSample}, {"greedy", NextToken::kGreedy}, {"beam", NextToken::kBeam}},
       {.group = kGroup,

@@ -28,11 +28,12 @@ struct LogitsFilterOptions {
     v("temperature", temperature, kFactor,
       {.group = kGroup, .help = "Divide the logits by this; below 1: probable tokens get more probable"});
     v("top_k", top_k, {.low = 0},
-      {.group = kGroup, .help = "Draw from the K most probable tokens; 0: from all"});
+      {.group = kGroup, .help = "Draw from the N most probable tokens; 0: from all"});
     v("top_p", top_p, {.low = 0, .high = 1},
-      {.group = kGroup, .help = "Draw from the most probable tokens that have this probability together"});
+      {.group = kGroup, .help = "Draw from the fewest most probable tokens whose probabilities sum to X"});
     v("min_p", min_p, {.low = 0, .high = 1},
-      {.group = kGroup, .help = "Draw from the tokens with this share of the best token's probability"});
+      {.group = kGroup,
+       .help = "Draw from the tokens at least X times as probable as the best one; 0: from all"});
     v("repetition_penalty", repetition_penalty, kFactor,
       {.group = kGroup, .help = "Above 1: what occurred before gets less probable"});
   }

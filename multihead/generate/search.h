@@ -58,7 +58,7 @@ struct SearchOptions {
     length_penalty.visit(v, kGroup);
     v("min_length", min_length, {.low = 0},
       {.group = kGroup, .help = "Tokens in the shortest translation", .rare = true});
-    v("max_length", max_length, {.low = 1}, {.group = kGroup, .help = "Tokens in the longest translation"});
+    v("max_length", max_length, {.low = 1}, {.group = kGroup, .help = "Most tokens of a translation"});
     v("max_length_factor", max_length_factor, {.low = 0},
       {.group = kGroup,
        .help = "Longest translation as a multiple of the source's tokens; 0: no such limit",

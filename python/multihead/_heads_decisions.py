@@ -48,8 +48,8 @@ def patch(
     """Activation patching: which values of the clean run decide between two answers (docs/heads/patch.md).
 
     Args:
-        what: what is put in: heads' outputs, their patterns (weights), or each layer's stream.
-        by_position: patch one position at a time (the tool always does for the stream).
+        what: what is put in: outputs of heads, their attention weights, or the residual stream before a layer.
+        by_position: patch one token position at a time (the tool always does for the stream).
         max_batch_tokens: most source and target tokens in a batch (at least 1).
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         clean: a text on which the model prefers `answer` to `wrong`; corrupt: one of equally many tokens on which it does not.

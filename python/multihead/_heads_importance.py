@@ -39,11 +39,12 @@ def importance(
     """How much each head matters, ranked (docs/heads/importance.md).
 
     Args:
-        by: gradients of gates (fast), leaving each head out, or all others of its attention.
+        by: gradient: absolute derivative of the score by a factor on the head's output (fast); ablation: what the score loses
+            without the head; alone: what it loses without all other heads of the attention, where least is best.
         to: what a head's output becomes when it is left out.
-        heads: these heads alone, e.g. 'encoder.*'.
-        normalised: divide by the L2 norm over the attention's heads.
-        layer_by_layer: rank the heads of each attention by themselves.
+        heads: rank these heads only, e.g. 'encoder.*'.
+        normalised: divide each importance by the L2 norm of those of its attention's heads.
+        layer_by_layer: rank heads within each attention instead of over the whole model.
         masked: share of the words that a model of masked words predicts (0.001 to 1).
         seed: seed of the masks and the random orders.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
@@ -83,11 +84,12 @@ def pruning_curve(
     """The score as heads are muted, the least important first; ranked on one half of the texts, scored on the other.
 
     Args:
-        by: gradients of gates (fast), leaving each head out, or all others of its attention.
+        by: gradient: absolute derivative of the score by a factor on the head's output (fast); ablation: what the score loses
+            without the head; alone: what it loses without all other heads of the attention, where least is best.
         to: what a head's output becomes when it is left out.
-        heads: these heads alone, e.g. 'encoder.*'.
-        normalised: divide by the L2 norm over the attention's heads.
-        layer_by_layer: rank the heads of each attention by themselves.
+        heads: rank these heads only, e.g. 'encoder.*'.
+        normalised: divide each importance by the L2 norm of those of its attention's heads.
+        layer_by_layer: rank heads within each attention instead of over the whole model.
         masked: share of the words that a model of masked words predicts (0.001 to 1).
         seed: seed of the masks and the random orders.
         max_batch_tokens: most source and target tokens in a batch (at least 1).

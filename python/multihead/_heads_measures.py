@@ -173,9 +173,9 @@ def where(
     """Where heads are most sure: their strongest sentences, the tokens that they choose, heads alike (docs/heads/where.md).
 
     Args:
-        sentences: strongest sentences of a head (0 to 1000).
-        usual: sentences of about the median strength (0 to 1000).
-        tokens: key tokens and query tokens that stand out most (0 to 1000).
+        sentences: sentences shown of a head: those whose largest weight is largest (0 to 1000).
+        usual: sentences shown whose largest weight is about the median (0 to 1000).
+        tokens: tokens shown that are read, or read from, more often than chance (0 to 1000).
         least_count: leave tokens out that occur less often in the corpus (at least 1).
         sure: a query is sure when its largest weight is at least this (0 to 1).
         alike: heads that choose the same keys most often (0 to 1000).

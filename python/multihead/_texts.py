@@ -55,7 +55,7 @@ class TextTasks(ModelFacts):
             length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
             min_length: tokens in the shortest translation (at least 0, default 0).
-            max_length: tokens in the longest translation (at least 1, default 256).
+            max_length: most tokens of a translation (at least 1, default 256).
             max_length_factor: longest translation as a multiple of the source's tokens; 0: no such limit (at least 0, default 0.0).
             max_batch_tokens: most source tokens in a batch (at least 1, default 2048).
 
@@ -132,15 +132,15 @@ class TextTasks(ModelFacts):
             messages: with `chat`, those before, ``{"role": "user", "content": "..."}``.
 
         Keyword Args:
-            max_new_tokens: tokens in the longest text (at least 1, default 256).
+            max_new_tokens: most tokens that are generated (at least 1, default 256).
             search: draw each token, take the most probable one, or those of the best text of a beam search (default "sample").
             beam_size: search for the most probable text with this many hypotheses (1 to 255, default 4).
             length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
             temperature: divide the logits by this; below 1: probable tokens get more probable (1e-06 to 1000000, default 1.0).
-            top_k: draw from the K most probable tokens; 0: from all (at least 0, default 0).
-            top_p: draw from the most probable tokens that have this probability together (0 to 1, default 1.0).
-            min_p: draw from the tokens with this share of the best token's probability (0 to 1, default 0.0).
+            top_k: draw from the N most probable tokens; 0: from all (at least 0, default 0).
+            top_p: draw from the fewest most probable tokens whose probabilities sum to X (0 to 1, default 1.0).
+            min_p: draw from the tokens at least X times as probable as the best one; 0: from all (0 to 1, default 0.0).
             repetition_penalty: above 1: what occurred before gets less probable (1e-06 to 1000000, default 1.0).
             seed: seed of the draws; with the prompt's number it decides the text (default 1).
             max_batch_tokens: most tokens of the prompts and texts that are generated at once (at least 1, default 8192).

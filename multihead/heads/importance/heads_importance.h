@@ -48,15 +48,19 @@ struct ImportanceOptions {
   void visit(V& v) {
     v("by", measure, kImportanceMeasureNames,
       {.group = kImportanceGroup,
-       .help = "Gradients of gates (fast), leaving each head out, or all others of its attention"});
+       .help = "gradient: absolute derivative of the score by a factor on the head's output (fast); "
+               "ablation: what the score loses without the head; alone: what it loses without all other "
+               "heads of the attention, where least is best"});
     v("to", to, kAblatedToNames,
       {.group = kImportanceGroup, .help = "What a head's output becomes when it is left out"});
     v("heads", heads, {},
-      {.group = kImportanceGroup, .help = "These heads alone, e.g. 'encoder.*'", .value = "HEAD"});
+      {.group = kImportanceGroup, .help = "Rank these heads only, e.g. 'encoder.*'", .value = "HEAD"});
     v("normalised", normalised, {},
-      {.group = kImportanceGroup, .help = "Divide by the L2 norm over the attention's heads"});
+      {.group = kImportanceGroup,
+       .help = "Divide each importance by the L2 norm of those of its attention's heads"});
     v("layer_by_layer", within_attentions, {},
-      {.group = kImportanceGroup, .help = "Rank the heads of each attention by themselves"});
+      {.group = kImportanceGroup,
+       .help = "Rank heads within each attention instead of over the whole model"});
     texts.visit(v);
   }
 };

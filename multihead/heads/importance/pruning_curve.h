@@ -37,7 +37,9 @@ struct ImportanceSettings {
   void visit(V& v) {
     importance.visit(v);
     v("curve", curve, {},
-      {.group = kImportanceGroup, .help = "Rank on every second line; mute heads and score the other lines"});
+      {.group = kImportanceGroup,
+       .help = "Rank heads on lines 1, 3, 5, ...; print the score on the others as heads are muted, the "
+               "least important first"});
     steps.visit(v);
   }
 };

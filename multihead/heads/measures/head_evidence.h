@@ -97,11 +97,11 @@ struct EvidenceOptions {
     constexpr const char* kGroup = "Evidence";
     constexpr int32_t kMost = 1000;
     v("sentences", sentences, {.low = 0, .high = kMost},
-      {.group = kGroup, .help = "Strongest sentences of a head"});
+      {.group = kGroup, .help = "Sentences shown of a head: those whose largest weight is largest"});
     v("usual", usual, {.low = 0, .high = kMost},
-      {.group = kGroup, .help = "Sentences of about the median strength"});
+      {.group = kGroup, .help = "Sentences shown whose largest weight is about the median"});
     v("tokens", tokens, {.low = 0, .high = kMost},
-      {.group = kGroup, .help = "Key tokens and query tokens that stand out most"});
+      {.group = kGroup, .help = "Tokens shown that are read, or read from, more often than chance"});
     v("least_count", least_count, {.low = 1},
       {.group = kGroup, .help = "Leave tokens out that occur less often in the corpus", .rare = true});
     v("sure", sure, {.low = 0, .high = 1},

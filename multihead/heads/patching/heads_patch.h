@@ -43,9 +43,10 @@ struct PatchOptions {
     constexpr const char* kGroup = "Patching";
     v("what", part, kPatchedPartNames,
       {.group = kGroup,
-       .help = "What is put in: heads' outputs, their patterns (weights), or each layer's stream"});
+       .help = "What is put in: outputs of heads, their attention weights, or the residual stream before a "
+               "layer"});
     v("by_position", by_position, {},
-      {.group = kGroup, .help = "Patch one position at a time (the tool always does for the stream)"});
+      {.group = kGroup, .help = "Patch one token position at a time (the tool always does for the stream)"});
     visit_batch_tokens(v, max_batch_tokens);
   }
 };

@@ -142,7 +142,7 @@ struct TranslatorSettings {
        .help = "Sizes and training settings by name: tiny, small, base, big, or a row of Table 3 of "
                "\"Attention is all you need\", such as "
                "base-h16, base-dk16, base-n2, base-d256, base-dff1024, base-dropout0, base-smoothing0 or "
-               "base-learned; tiny-h1, tiny-dk8, ... are the same in miniature"});
+               "base-learned; tiny-h1, tiny-dk8, ... are rows of the same table made of tiny"});
     v("d_model", d_model, kModelWidths,
       {.group = kShape, .help = "Width of the model: numbers per token", .otherwise = "by preset"});
     v("d_ff", d_ff, {.low = 1, .high = 262144},
@@ -192,7 +192,7 @@ struct TranslatorSettings {
     v("epochs", epochs, {.low = 0, .high = 1'000'000'000},
       {.group = kLearning, .help = "Stop after this many passes over the training text; 0: no limit"});
     v("batch_tokens", batch_tokens, {.low = 1, .high = 10'000'000},
-      {.group = kLearning, .help = "Most tokens in a batch", .otherwise = "by preset"});
+      {.group = kLearning, .help = "Most source or target tokens in a batch", .otherwise = "by preset"});
     v("batch_count", batch_count,
       {{"target", BatchOptions::Count::kTokens}, {"padded", BatchOptions::Count::kPadded}},
       {.group = kLearning,
@@ -240,7 +240,7 @@ struct TranslatorSettings {
       {.group = kLearning, .help = "Clip the gradient to this norm; 0: do not clip"});
     v("seed", seed, {},
       {.group = kLearning,
-       .help = "Seed of weights, batches and dropout; the same bits for any number of threads"});
+       .help = "Seed of weights, batches and dropout; the number of threads changes no bit"});
     v("reproducible", reproducible, {},
       {.group = kRanks,
        .help = "The same bits on 1, 2 and 4 ranks: every update is summed in four fixed shards"});
@@ -254,7 +254,8 @@ struct TranslatorSettings {
            "Seconds without an answer after which a rank counts as lost and all stop; more than learning the "
            "tokenizer and writing a checkpoint take"});
     v("validate_every", validate_every, {.low = 1, .high = 1'000'000'000},
-      {.group = kValidation, .help = "Updates between validations (loss, perplexity and BLEU by 13a)"});
+      {.group = kValidation,
+       .help = "Updates between validations (loss, perplexity, and BLEU with sacreBLEU's tokenizer 13a)"});
     v("validate_beam", validate_beam, {.low = 0, .high = 64},
       {.group = kValidation, .help = "Beam size of the translations that BLEU scores; 0: no translations"});
     v("metric", metric, {{"loss", Metric::kLoss}, {"bleu", Metric::kBleu}},
@@ -267,7 +268,8 @@ struct TranslatorSettings {
     v("keep", keep, {.low = 1, .high = 1'000'000},
       {.group = kCheckpoints, .help = "Newest checkpoints to keep, besides those needed for `average`"});
     v("average", average, {.low = 1, .high = 10'000},
-      {.group = kCheckpoints, .help = "The final model is the mean of this many checkpoints"});
+      {.group = kCheckpoints,
+       .help = "The final model is the mean of this many checkpoints (which: --average-of)"});
     v("average_of", average_of, {{"last", AverageOf::kLast}, {"best", AverageOf::kBest}},
       {.group = kCheckpoints, .help = "Which checkpoints are averaged: the last or the best"});
     v("log_every", log_every, {.low = 1, .high = 1'000'000'000},
