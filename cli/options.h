@@ -19,9 +19,6 @@
 
 namespace mh::cli {
 
-template <class T>
-using NotOptional = mh::detail::WithoutOptional<T>;
-
 /// The number that is all of the text; nothing: "1.5" for an integer, "-1" for a seed, what is too large.
 template <class T>
 std::optional<T> number_in(const std::string& text) {
@@ -89,10 +86,10 @@ void take_names(Flag* flag, std::optional<E> now, EnumNames<std::type_identity_t
 
 /// A flag for one of several names.
 template <class T>
-Flag* add_choice(Verb& verb, const std::string& name, T& value, EnumNames<NotOptional<T>> names,
-                 const std::string& help) {
+Flag* add_choice(Verb& verb, const std::string& name, T& value,
+                 EnumNames<mh::detail::WithoutOptional<T>> names, const std::string& help) {
   Flag* const flag = verb.add_option(name, help);
-  take_names(flag, std::optional<NotOptional<T>>(value), names);
+  take_names(flag, std::optional<mh::detail::WithoutOptional<T>>(value), names);
   return flag->each(
       [&value, known = std::vector(names)](const std::string& text) { value = named(text, known); });
 }

@@ -48,6 +48,8 @@ enum class SitePart {
   kWeights,       // [Nq, longest keys] what the values are multiplied by, before dropout
   kContribution,  // [Nq, d_out] its output times its rows of W^O: its part of the sum that W^O makes
 };
+/// For loops over all of them.
+inline constexpr SitePart kLastSitePart = SitePart::kContribution;
 
 /// Whether there is such a site for each head of an attention.
 constexpr bool is_of_one_head(SitePart part) {

@@ -7,8 +7,6 @@
 namespace mh {
 namespace {
 
-constexpr auto kLastPart = SitePart::kContribution;
-
 /// Whether a text that ends with `a` can end with `b`.
 bool ends_agree(std::string_view a, std::string_view b) {
   return a.size() < b.size() ? b.ends_with(a) : a.ends_with(b);
@@ -39,7 +37,7 @@ SitePattern::SitePattern(std::string text) : text_(std::move(text)) {
   const std::string_view all = text_;
   const size_t star = all.rfind('*');
   const std::string_view end = star == std::string_view::npos ? all : all.substr(star + 1);
-  for (int part = 0; part <= static_cast<int>(kLastPart); ++part) {
+  for (int part = 0; part <= static_cast<int>(kLastSitePart); ++part) {
     if (may_end(static_cast<SitePart>(part), end)) parts_ |= bit_of(static_cast<SitePart>(part));
   }
 }

@@ -57,7 +57,7 @@ TEST(SitePattern, FitsTheSitesWhoseNamesTheTextFits) {
           "decoder.1.cross_attention", "sentence", "5",
           "a layer whose name has more characters than anybody would give to one, so that its sites' do not "
           "fit"}) {
-      for (int part = 0; part <= static_cast<int>(SitePart::kContribution); ++part) {
+      for (int part = 0; part <= static_cast<int>(kLastSitePart); ++part) {
         for (const int head : {0, 1, 5, 15, 105}) {
           const Site site{owner, static_cast<SitePart>(part), head};
           SiteName name(site);
@@ -73,7 +73,7 @@ TEST(SitePattern, FitsTheSitesWhoseNamesTheTextFits) {
 }
 
 TEST(SitePattern, KnowsTheParts) {
-  EXPECT_EQ(SitePattern("*.weights.*").parts(), 2 * bit_of(SitePart::kContribution) - 1) << "any";
+  EXPECT_EQ(SitePattern("*.weights.*").parts(), 2 * bit_of(kLastSitePart) - 1) << "any";
   EXPECT_EQ(SitePattern("*.heads").parts(), bit_of(SitePart::kHeads));
   EXPECT_EQ(SitePattern("*.weights.2").parts(), bit_of(SitePart::kWeights));
   EXPECT_EQ(SitePattern("encoder.0.input").parts(),
