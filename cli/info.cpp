@@ -44,7 +44,7 @@ ordered_json describe(const ModelFolder& folder) {
   ordered_json json;
   json["folder"] = folder.path.string();
   json["model_type"] = folder.model_type;
-  json["norm"] = c.norm == NormPlacement::kPost ? "post" : "pre";
+  json["norm"] = name_of(c.norm, kNormPlacementNames);
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = c.d_model;
   json["encoder"] = {
@@ -86,8 +86,8 @@ std::string table(const ModelFolder& folder) {
   const TranslatorShape c = shape_of(config);
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
-  line("model", fmt::format("{}, {}-norm encoder-decoder", folder.model_type,
-                            c.norm == NormPlacement::kPost ? "post" : "pre"));
+  line("model",
+       fmt::format("{}, {}-norm encoder-decoder", folder.model_type, name_of(c.norm, kNormPlacementNames)));
   line("parameters", grouped(folder.model->parameter_count()));
   line("d_model", std::to_string(c.d_model));
   line("encoder", layers_text(config.encoder));

@@ -56,6 +56,21 @@ std::string sentences_text(const SentenceModel& model) {
                      fmt::join(steps, ", "));
 }
 
+/// "pre-norm", in the line of the model.
+std::string norms_text(NormPlacement placement) {
+  switch (placement) {
+    case NormPlacement::kPost:
+      break;
+    case NormPlacement::kPre:
+      return "pre-norm";
+    case NormPlacement::kOutput:
+      return "output-norm";
+    case NormPlacement::kPreAndOutput:
+      return "pre- and output-norm";
+  }
+  return "post-norm";
+}
+
 }  // namespace
 
 std::optional<OneStack> one_stack(const Model& model) {
@@ -74,7 +89,9 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
   ordered_json json;
   json["folder"] = folder.path.string();
   json["model_type"] = folder.model_type;
-  json["norm"] = one.stack.norm.placement == NormPlacement::kPost ? "post" : "pre";
+  json["norm"] = name_of(one.stack.norm.placement, kNormPlacementNames);
+  if (one.stack.order != SublayerOrder::kOneAfterAnother)
+    json["sublayers"] = name_of(one.stack.order, kSublayerOrderNames);
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = one.stack.d_model;
   json[one.stack.name] = {{"layers", one.stack.layers.size()},
@@ -103,9 +120,12 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
   const LayerConfig& layer = one.first();
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
-  line("model", fmt::format("{}, {}-norm {}", folder.model_type,
-                            one.stack.norm.placement == NormPlacement::kPost ? "post" : "pre",
+  line("model", fmt::format("{}, {} {}", folder.model_type, norms_text(one.stack.norm.placement),
                             is_encoder(one.stack) ? "encoder" : "causal decoder"));
+  if (one.stack.order != SublayerOrder::kOneAfterAnother)
+    line("sublayers", one.stack.order == SublayerOrder::kParallel
+                          ? "attention and feed-forward layer read the same row"
+                          : "attention and feed-forward layer read the same row through one norm");
   line("parameters", grouped(folder.model->parameter_count()));
   line("d_model", std::to_string(one.stack.d_model));
   line(one.stack.name, layers_text(one.stack));

@@ -148,7 +148,19 @@ void check(const Call& call, const Rotary& r, ConstMatrixView x, MatrixView y) {
   if (s.kind != RotaryScaling::Kind::kNone && !(s.factor > 0 && std::isfinite(s.factor))) {
     throw UsageError(fmt::format("{}: scaling.factor is {}, expected a number above 0", call.name, s.factor));
   }
-  if (s.kind == RotaryScaling::Kind::kLlama3 && !(s.low_turns < s.high_turns && s.original_positions > 0)) {
+  using Kind = RotaryScaling::Kind;
+  if (!(s.amplitude > 0 && std::isfinite(s.amplitude)))
+    throw UsageError(
+        fmt::format("{}: scaling.amplitude is {}, expected a number above 0", call.name, s.amplitude));
+  if (s.kind == Kind::kFactors && (s.factors.size() != static_cast<size_t>(r.rotated / 2) ||
+                                   !std::all_of(s.factors.begin(), s.factors.end(),
+                                                [](double f) { return f > 0 && std::isfinite(f); }))) {
+    throw UsageError(
+        fmt::format("{}: scaling.factors has {} numbers, expected one above 0 for each of {} pairs",
+                    call.name, s.factors.size(), r.rotated / 2));
+  }
+  if ((s.kind == Kind::kLlama3 || s.kind == Kind::kYarn) &&
+      !(s.low_turns < s.high_turns && s.original_positions > 0)) {
     throw UsageError(
         fmt::format("{}: scaling.low_turns is {} and high_turns {}, expected less and more, of at least 1 "
                     "original position (got {})",

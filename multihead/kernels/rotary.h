@@ -23,13 +23,19 @@ struct RotaryScaling {
     kLinear,  // all pairs: the angle of position p / factor (Chen et al. 2023)
     kLlama3,  // pairs that turn less than low_turns times in original_positions: as kLinear; those that turn
               // more than high_turns times: as they are; in between a mixture of both (Llama 3.1)
+    kYarn,    // the same, but the mixture goes by the number of the pair, not by its turns (Peng et al. 2023)
+    kFactors,  // pair i: the angle of position p / factors[i] (LongRoPE, Ding et al. 2024)
   };
   Kind kind = Kind::kNone;
   double factor = 1;
-  double low_turns = 1, high_turns = 4;  // of kLlama3
-  int32_t original_positions = 8192;     // of kLlama3
+  double low_turns = 1, high_turns = 4;  // of kLlama3 and kYarn
+  int32_t original_positions = 8192;     // of kLlama3 and kYarn
+  bool whole_pairs = true;               // of kYarn: the mixture begins and ends at whole numbers of pairs
+  std::span<const double> factors = {};  // of kFactors, [rotated / 2]
+  double amplitude = 1;                  // the numbers that turn are multiplied by it
 
-  bool operator==(const RotaryScaling&) const = default;
+  /// Compares the factors' numbers, wherever they lie.
+  bool operator==(const RotaryScaling& other) const;
 };
 
 /// The angle by which pair i turns from one position to the next.
@@ -54,7 +60,8 @@ inline constexpr int32_t kRotaryPositions = 1 << 24;
 /// (rotary_table.h).
 void rotate(const Rotary& rotary, ConstMatrixView x, MatrixView y);
 
-/// dx = dy turned back, which is the gradient: a rotation's transpose is its inverse. dx may be dy.
+/// dx = dy turned back, which is the gradient: a rotation's transpose is its inverse (times the square of the amplitude). dx may
+/// be dy.
 void rotate_gradient(const Rotary& rotary, ConstMatrixView dy, MatrixView dx);
 
 }  // namespace mh

@@ -4,9 +4,35 @@
 #include <cmath>
 #include <mutex>
 #include <numbers>
+#include <tuple>
 #include <vector>
 
 namespace mh {
+namespace {
+
+/// How much of pair i's speed stays with kYarn; the rest is divided by the factor.
+double yarn_share(int i, int rotated, double base, const RotaryScaling& scaling) {
+  // The pair, in general between two, that turns so many times in the original positions.
+  const auto pair_that_turns = [&](double turns) {
+    return rotated * std::log(scaling.original_positions / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(base));
+  };
+  double first = pair_that_turns(scaling.high_turns), last = pair_that_turns(scaling.low_turns);
+  if (scaling.whole_pairs) first = std::floor(first), last = std::ceil(last);
+  first = std::max(first, 0.0), last = std::min(last, rotated - 1.0);
+  if (first == last) last += 0.001;  // as transformers avoids a division by 0
+  return 1 - std::clamp((i - first) / (last - first), 0.0, 1.0);
+}
+
+}  // namespace
+
+bool RotaryScaling::operator==(const RotaryScaling& other) const {
+  const auto numbers = [](const RotaryScaling& s) {
+    return std::tie(s.kind, s.factor, s.low_turns, s.high_turns, s.original_positions, s.whole_pairs,
+                    s.amplitude);
+  };
+  return numbers(*this) == numbers(other) && std::ranges::equal(factors, other.factors);
+}
 
 double rotary_speed(int i, int rotated, double base, const RotaryScaling& scaling) {
   const double speed = std::pow(base, -2.0 * i / rotated);
@@ -21,6 +47,12 @@ double rotary_speed(int i, int rotated, double base, const RotaryScaling& scalin
                                       0.0, 1.0);  // that stays
       return (1 - share) * speed / scaling.factor + share * speed;
     }
+    case RotaryScaling::Kind::kYarn: {
+      const double share = yarn_share(i, rotated, base, scaling);
+      return (1 - share) * speed / scaling.factor + share * speed;
+    }
+    case RotaryScaling::Kind::kFactors:
+      return speed / scaling.factors[static_cast<size_t>(i)];
   }
   return speed;
 }
@@ -45,8 +77,8 @@ void RotaryTable::prepare(int32_t position) {
     for (int32_t p = 0; p < kBlock; ++p) {
       const double angle = (first + p) * speed;
       float* row = block.get() + int64_t{p} * rotated_;
-      row[i] = static_cast<float>(std::cos(angle));
-      row[half + i] = static_cast<float>(std::sin(angle));
+      row[i] = static_cast<float>(scaling_.amplitude * std::cos(angle));
+      row[half + i] = static_cast<float>(scaling_.amplitude * std::sin(angle));
     }
   }
   const float* nothing = nullptr;  // of two threads that made the same block, the first one's stays

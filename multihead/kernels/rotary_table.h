@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "multihead/kernels/rotary.h"
 
@@ -16,7 +17,12 @@ namespace mh::detail {
 class RotaryTable {
  public:
   RotaryTable(int rotated, double base, const RotaryScaling& scaling)
-      : rotated_(rotated), base_(base), scaling_(scaling) {}
+      : rotated_(rotated),
+        base_(base),
+        factors_(scaling.factors.begin(), scaling.factors.end()),
+        scaling_(scaling) {
+    scaling_.factors = factors_;
+  }
   ~RotaryTable();
   RotaryTable(const RotaryTable&) = delete;
   RotaryTable& operator=(const RotaryTable&) = delete;
@@ -37,7 +43,8 @@ class RotaryTable {
  private:
   const int rotated_;
   const double base_;
-  const RotaryScaling scaling_;
+  const std::vector<double> factors_;
+  RotaryScaling scaling_;  // with its own factors
   std::array<std::atomic<const float*>, kRotaryPositions / kBlock> blocks_{};
 };
 

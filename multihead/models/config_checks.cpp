@@ -71,13 +71,17 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
         fmt::format("the stack's d_model is {}, that of the embeddings {}", stack.d_model, d_model));
   if (!(stack.norm.epsilon > 0 && std::isfinite(stack.norm.epsilon)))
     found.push_back(fmt::format("the norm's epsilon is {}; expected a number above 0", stack.norm.epsilon));
+  if (stack.order != SublayerOrder::kOneAfterAnother &&
+      (stack.norm.placement != NormPlacement::kPre || stack.cross_attention))
+    found.emplace_back("parallel sublayers need norms before them, and no cross-attention");
   for (size_t i = 0; i < stack.layers.size() && found.empty(); ++i) {
     const LayerConfig& layer = stack.layers[i];
     check_range(found, "d_ff", layer.feed_forward.d_ff, 1, 1 << 20);
     if (layer.feed_forward.activation == Activation::kNone) found.push_back(no_activation());
     if (stack.mask_of(i).has_window()) check_range(found, "window", stack.mask_of(i).window, 1, 1 << 24);
     const std::string name = fmt::format("{}.{}", stack.name, i);
-    check_geometry(found, name + ".self_attention: ", layer.self_attention, stack.positions, stack.d_model);
+    check_geometry(found, name + ".self_attention: ", layer.self_attention, stack.positions_of(i),
+                   stack.d_model);
     if (stack.cross_attention)
       check_geometry(found, name + ".cross_attention: ", layer.cross_attention, Positions::kNone,
                      stack.d_model);

@@ -62,7 +62,7 @@ LedgerPart feed_forward(const StackConfig& stack, int64_t tokens) {
 
 /// At the end of a stack.
 LedgerPart final_norm(const StackConfig& stack, int64_t tokens) {
-  if (!stack.norm.at_end.value_or(stack.norm.placement == NormPlacement::kPre)) return {};
+  if (!stack.norm.is_at_end()) return {};
   const int64_t numbers = tokens * stack.d_model;
   return {.name = {},
           .parameters = parameters_of(stack.norm, stack.d_model),

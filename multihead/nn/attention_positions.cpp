@@ -13,7 +13,9 @@ namespace {
 
 class RotaryPositions final : public AttentionPositions {
  public:
-  RotaryPositions(int d_key, const RotaryOptions& options) : d_key_(d_key), options_(options) {}
+  RotaryPositions(int d_key, const RotaryOptions& options) : d_key_(d_key), options_(options) {
+    options_.scaling.factors = options_.factors;
+  }
 
   Var turned(Context& context, Var rows, int heads, const RowPlaces& places) const override {
     return rotate(context.tape, rows,

@@ -64,6 +64,7 @@ enum class QueryKeyNorm {
          // times their cosine (Henry et al. 2020); `scale` is the initial value of that factor
   kRms,  // each query and key is divided by its root mean square, times a gain [d_key] for all queries, and one for all
          // keys (Qwen3, 2025)
+  kRmsRow,  // the same over the queries, or keys, of all heads together, with gains [heads * d_key] (OLMo 2, 2024)
 };
 
 /// The weights with which a head averages its values.
@@ -79,13 +80,14 @@ enum class HeadWeights {
 enum class Biases {
   kAll,
   kQueriesKeysValues,  // and the output none (Qwen2, 2024)
+  kOutput,             // and queries, keys and values none (GPT-Neo, 2021)
   kNone,
 };
 constexpr bool has_bias_of_heads(Biases biases) {
-  return biases != Biases::kNone;
+  return biases == Biases::kAll || biases == Biases::kQueriesKeysValues;
 }
 constexpr bool has_bias_of_output(Biases biases) {
-  return biases == Biases::kAll;
+  return biases == Biases::kAll || biases == Biases::kOutput;
 }
 
 /// What is done with the heads' outputs, side by side in a row.
@@ -118,13 +120,17 @@ inline constexpr EnumNames<Scores> kScoresNames = {{"query_key", Scores::kQueryK
                                                    {"doubled", Scores::kDoubled},
                                                    {"collaborative", Scores::kCollaborative},
                                                    {"latent", Scores::kLatent}};
-inline constexpr EnumNames<QueryKeyNorm> kQueryKeyNormNames = {
-    {"none", QueryKeyNorm::kNone}, {"l2", QueryKeyNorm::kL2}, {"rms", QueryKeyNorm::kRms}};
+inline constexpr EnumNames<QueryKeyNorm> kQueryKeyNormNames = {{"none", QueryKeyNorm::kNone},
+                                                               {"l2", QueryKeyNorm::kL2},
+                                                               {"rms", QueryKeyNorm::kRms},
+                                                               {"rms_row", QueryKeyNorm::kRmsRow}};
 inline constexpr EnumNames<HeadWeights> kHeadWeightsNames = {{"softmax", HeadWeights::kSoftmax},
                                                              {"differential", HeadWeights::kDifferential},
                                                              {"talking", HeadWeights::kTalking}};
-inline constexpr EnumNames<Biases> kBiasesNames = {
-    {"all", Biases::kAll}, {"queries_keys_values", Biases::kQueriesKeysValues}, {"none", Biases::kNone}};
+inline constexpr EnumNames<Biases> kBiasesNames = {{"all", Biases::kAll},
+                                                   {"queries_keys_values", Biases::kQueriesKeysValues},
+                                                   {"output", Biases::kOutput},
+                                                   {"none", Biases::kNone}};
 inline constexpr EnumNames<HeadOutput> kHeadOutputNames = {{"projection", HeadOutput::kProjection},
                                                            {"concatenation", HeadOutput::kConcatenation}};
 inline constexpr EnumNames<HeadInitialisation> kHeadInitialisationNames = {
@@ -174,6 +180,7 @@ template <> const WeightScheme& weight_scheme<HeadWeights::kTalking>();
 template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kNone>();
 template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kL2>();
 template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kRms>();
+template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kRmsRow>();
 // clang-format on
 
 /// The name, range and description of a field of HeadGeometry, for files, flags and help.

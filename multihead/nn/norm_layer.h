@@ -47,37 +47,45 @@ class NormLayer {
   Parameter gain_, bias_;
 };
 
-/// Adds the output of a sublayer to its input x; norm before the sublayer (kPre) or after the sum (kPost).
+/// Adds the output of a sublayer to its input x, with the norms that NormPlacement says.
 class Residual {
  public:
   /// normed: no leaves out the norm before the sublayer.
   Residual(const StackConfig& config, DropoutStreams& streams, bool normed = true)
       : placement_(config.norm.placement), rate_(config.dropout.residual), stream_(streams.next()) {
-    if (normed || placement_ == NormPlacement::kPost) norm_.emplace(config.norm, config.d_model);
+    if (placement_ == NormPlacement::kPost || (normed && norms_input(placement_)))
+      norm_.emplace(config.norm, config.d_model);
+    if (norms_output(placement_)) output_norm_.emplace(config.norm, config.d_model);
   }
 
-  /// The input of the sublayer: x, or Norm(x) with kPre.
+  /// The input of the sublayer: x, or Norm(x) where placement has a norm before.
   Var before(Context& context, Var x) const {
-    return norm_ && placement_ == NormPlacement::kPre ? norm_->forward(context, x) : x;
+    return norm_ && placement_ != NormPlacement::kPost ? norm_->forward(context, x) : x;
   }
-  /// x + dropout(h W + b), with the norm after it for kPost, as one op. W and b are `last`; when it is
-  /// null, h is taken in place of h W + b.
+  /// x + dropout(h W + b), with the norm after it for kPost, as one op; or x + dropout(Norm(h W + b)) where placement has a norm
+  /// of the output. W and b are `last`; when it is null, h is taken in place of h W + b.
   Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {
+    if (output_norm_) {
+      h = output_norm_->forward(context, last != nullptr ? affine(context.tape, h, *last) : h);
+      last = nullptr;
+    }
     const NormParameters norm = norm_ ? norm_->parameters() : NormParameters();
     const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;
     const Dropout drops = dropout_at(context, rate_, stream_, rows);
     return last != nullptr ? affine_residual(context.tape, h, *last, x, drops, after)
                            : add_residual(context.tape, h, x, drops, after);
   }
+  /// Visits "NAME_norm.gain", "NAME_output_norm.gain", and biases. name: the sublayer's.
   void visit(const std::string& name, const ParameterVisitor& visitor) {
-    if (norm_) norm_->visit(name, visitor);
+    if (norm_) norm_->visit(name + "_norm", visitor);
+    if (output_norm_) output_norm_->visit(name + "_output_norm", visitor);
   }
 
  private:
   NormPlacement placement_;
   float rate_;
   uint32_t stream_;
-  std::optional<NormLayer> norm_;
+  std::optional<NormLayer> norm_, output_norm_;
 };
 
 }  // namespace mh

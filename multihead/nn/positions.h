@@ -43,7 +43,8 @@ struct RotaryOptions {
   double base = 10000;
   int rotated = 0;  // how many numbers of each head turn, from the first on; 0: all
   RotaryPairs pairs = RotaryPairs::kHalves;
-  RotaryScaling scaling = {};
+  RotaryScaling scaling = {};        // its factors are those below
+  std::vector<double> factors = {};  // of RotaryScaling::Kind::kFactors, one for each pair
 
   bool operator==(const RotaryOptions&) const = default;
 };

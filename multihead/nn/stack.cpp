@@ -25,8 +25,7 @@ Stack::Stack(const StackConfig& config, DropoutStreams& streams) : config_(confi
       attention.share_positions(first);
     }
   }
-  if (config.norm.at_end.value_or(config.norm.placement == NormPlacement::kPre))
-    end_ = std::make_unique<NormLayer>(config.norm, config.d_model);
+  if (config.norm.is_at_end()) end_ = std::make_unique<NormLayer>(config.norm, config.d_model);
 }
 
 template <class Layer>

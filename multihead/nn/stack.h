@@ -5,7 +5,7 @@
 //   x = Norm(x + CrossAttention(x, memory))           x = x + CrossAttention(Norm(x), memory)
 //   x = Norm(x + FeedForward(x))                      x = x + FeedForward(Norm(x))
 //
-// (Vaswani et al. 2017, section 3; norms before: Xiong et al. 2020). Shapes: x [N, d_model], the rows of
+// (Vaswani et al. 2017, section 3; norms before: Xiong et al. 2020; NormPlacement and SublayerOrder have more). Shapes: x [N, d_model], the rows of
 // all sequences one after the other; the memory, an encoder's output, [Nk, d_model].
 #pragma once
 

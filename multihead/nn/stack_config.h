@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/enum_names.h"
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/mask.h"
 #include "multihead/kernels/norm.h"
@@ -14,16 +15,46 @@
 
 namespace mh {
 
-/// kPost: Norm(x + Sublayer(x)), the paper's. kPre: x + Sublayer(Norm(x)), and a norm at the end of the
-/// stack.
-enum class NormPlacement { kPost, kPre };
+/// Where the norms of a sublayer stand.
+enum class NormPlacement {
+  kPost,          // Norm(x + Sublayer(x)), the paper's
+  kPre,           // x + Sublayer(Norm(x)), and a norm at the end of the stack
+  kOutput,        // x + Norm(Sublayer(x)), and a norm at the end of the stack (OLMo 2, 2024)
+  kPreAndOutput,  // x + Norm'(Sublayer(Norm(x))), and a norm at the end of the stack (Gemma 2, 2024)
+};
+inline constexpr EnumNames<NormPlacement> kNormPlacementNames = {
+    {"post", NormPlacement::kPost},
+    {"pre", NormPlacement::kPre},
+    {"output", NormPlacement::kOutput},
+    {"pre_and_output", NormPlacement::kPreAndOutput}};
+/// Whether the input of a sublayer is normed.
+constexpr bool norms_input(NormPlacement placement) {
+  return placement == NormPlacement::kPre || placement == NormPlacement::kPreAndOutput;
+}
+/// Whether the output of a sublayer is normed before it is added.
+constexpr bool norms_output(NormPlacement placement) {
+  return placement == NormPlacement::kOutput || placement == NormPlacement::kPreAndOutput;
+}
+
+/// What the feed-forward layer reads.
+enum class SublayerOrder {
+  kOneAfterAnother,  // the sum of x and what attention added, the paper's
+  kParallel,  // x, as attention does, through a norm of its own: x + Attention(Norm(x)) + FeedForward(Norm'(x))
+              // (GPT-NeoX, Black et al. 2022)
+  kParallelOneNorm,  // the same row as attention, through the same norm (GPT-J; Phi, 2023)
+};
+inline constexpr EnumNames<SublayerOrder> kSublayerOrderNames = {
+    {"one_after_another", SublayerOrder::kOneAfterAnother},
+    {"parallel", SublayerOrder::kParallel},
+    {"parallel_one_norm", SublayerOrder::kParallelOneNorm}};
 
 struct NormConfig {
   NormKind kind = NormKind::kLayer;
   NormPlacement placement = NormPlacement::kPost;
   float epsilon = 1e-5f;
   Biases biases = Biases::kAll;               // of layer norms; RMS norms have none
-  std::optional<bool> at_end = std::nullopt;  // a norm after the last layer; unset: with kPre only
+  std::optional<bool> at_end = std::nullopt;  // a norm after the last layer; unset: with all but kPost
+  bool is_at_end() const { return at_end.value_or(placement != NormPlacement::kPost); }
 };
 
 /// Dropout rates: the shares of numbers that training sets to 0.
@@ -88,6 +119,7 @@ struct LayerConfig {
   FeedForwardConfig feed_forward = {};
   // Of self-attention, where a layer differs from its stack.
   std::optional<StackMask> mask = std::nullopt;
+  std::optional<Positions> positions = std::nullopt;  // SmolLM3's layers without positions
   std::optional<RotaryOptions> rotary = std::nullopt;
   bool norm_before =
       true;  // with kPre; no: the layer's input has just been normed (ModernBERT's first layer)
@@ -104,8 +136,12 @@ struct StackConfig {
   RotaryOptions rotary = {};  // for Positions::kRotary
   bool one_bias = false;      // for Positions::kT5: one table for all layers, as in T5
   NormConfig norm = {};
+  SublayerOrder order =
+      SublayerOrder::kOneAfterAnother;  // the parallel ones: with kPre, without cross-attention
   DropoutRates dropout = {};
 
+  /// The positions of a layer's self-attention.
+  Positions positions_of(size_t layer) const { return layers[layer].positions.value_or(positions); }
   /// What self-attention of a layer sees.
   const StackMask& mask_of(size_t layer) const { return layers[layer].mask ? *layers[layer].mask : mask; }
 };

@@ -29,7 +29,7 @@ MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
           .geometry = layer.self_attention,
           .norm_epsilon = config.norm.epsilon,
           .weights_dropout = config.dropout.weights,
-          .positions = config.positions,
+          .positions = config.positions_of(static_cast<size_t>(number)),
           .rotary = layer.rotary.value_or(config.rotary),
           .mask = config.mask_of(static_cast<size_t>(number)),
           .layer = number};
@@ -51,6 +51,7 @@ std::string layer_name(const StackConfig& config, int number, const char* part) 
 
 StackLayer::StackLayer(const StackConfig& config, int number, DropoutStreams& streams)
     : name_(layer_name(config, number, "")),
+      order_(config.order),
       self_attention_(layer_name(config, number, ".self_attention"), self_config(config, number), streams),
       self_residual_(config, streams, config.layers[static_cast<size_t>(number)].norm_before),
       cross_(config.cross_attention
@@ -60,10 +61,14 @@ StackLayer::StackLayer(const StackConfig& config, int number, DropoutStreams& st
                  : nullptr),
       feed_forward_(config.layers[static_cast<size_t>(number)].feed_forward, config.d_model,
                     config.dropout.activation, streams),
-      feed_forward_residual_(config, streams) {}
+      feed_forward_residual_(config, streams, config.order != SublayerOrder::kParallelOneNorm) {}
 
-Var StackLayer::feed_forward(Context& context, Var x, const Sequences& rows, const RowPlaces& places) const {
-  Var h = feed_forward_.hidden(context, feed_forward_residual_.before(context, x), rows);
+Var StackLayer::feed_forward(Context& context, Var x, const LayerInput& input, const Sequences& rows,
+                             const RowPlaces& places) const {
+  const Var read = order_ == SublayerOrder::kOneAfterAnother ? x
+                   : order_ == SublayerOrder::kParallel      ? input.x
+                                                             : input.normed;
+  Var h = feed_forward_.hidden(context, feed_forward_residual_.before(context, read), rows);
   h = at(context, SitePart::kHidden, h, places);
   const Affine* last = feed_forward_.second();
   if (context.wants({name_, SitePart::kFeedForward})) {  // then it is no longer one op with what follows
@@ -83,8 +88,9 @@ Var StackLayer::attended(Context& context, const MultiHeadAttention& attention, 
 Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   const RowPlaces places{.offsets = rows.ragged->offsets()};
   x = at(context, SitePart::kInput, x, places);
-  const Var own = self_attention_.self_heads(context, self_residual_.before(context, x), rows,
-                                             self_attention_.config().mask.mask());
+  const LayerInput input{.x = x, .normed = self_residual_.before(context, x)};
+  const Var own =
+      self_attention_.self_heads(context, input.normed, rows, self_attention_.config().mask.mask());
   x = attended(context, self_attention_, self_residual_, own, x, rows, places);
   x = at(context, SitePart::kAfterSelfAttention, x, places);
   if (cross_) {
@@ -96,7 +102,7 @@ Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Me
     x = attended(context, attention, cross_->residual, crossed, x, rows, places);
     x = at(context, SitePart::kAfterCrossAttention, x, places);
   }
-  return feed_forward(context, x, rows, places);
+  return feed_forward(context, x, input, rows, places);
 }
 
 void StackLayer::start(Context& context, const Memory* memory, StackCache::Layer& own) const {
@@ -115,7 +121,8 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
   const Sequences rows{.ids = {}, .ragged = &cache.new_rows_, .sentences = {}};
   const RowPlaces places = cache.new_places();
   x = at(context, SitePart::kInput, x, places);
-  const auto p = self_attention_.project(context, self_residual_.before(context, x), places);
+  const LayerInput input{.x = x, .normed = self_residual_.before(context, x)};
+  const auto p = self_attention_.project(context, input.normed, places);
   const MatrixView written(own.self.data(), cache.rows_written_ + x.rows(), own.width);
   copy_keys_and_values(p.k, p.v, written.rows_between(cache.rows_written_, written.rows));
   // A query alone in its sequence stands behind all keys: it meets them all, or a window's last.
@@ -130,7 +137,7 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
       mask, places);
   x = attended(context, self_attention_, self_residual_, looked_back, x, rows, places);
   x = at(context, SitePart::kAfterSelfAttention, x, places);
-  if (!cross_) return feed_forward(context, x, rows, places);
+  if (!cross_) return feed_forward(context, x, input, rows, places);
 
   const MultiHeadAttention& attention = cross_->attention;
   const Sequences together{.ids = {}, .ragged = &cache.by_source_, .sentences = {}};
@@ -141,7 +148,7 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
       Mask::none(), places);
   x = attended(context, attention, cross_->residual, crossed, x, together, places);
   x = at(context, SitePart::kAfterCrossAttention, x, places);
-  return feed_forward(context, x, together, places);
+  return feed_forward(context, x, input, together, places);
 }
 
 void StackLayer::visit_sites(const SiteVisitor& visitor) const {
@@ -169,13 +176,13 @@ void StackLayer::initialise(Random& random) {
 
 void StackLayer::visit(const std::string& name, const ParameterVisitor& visitor) {
   self_attention_.visit(name + ".self_attention", visitor);
-  self_residual_.visit(name + ".self_attention_norm", visitor);
+  self_residual_.visit(name + ".self_attention", visitor);
   if (cross_) {
     cross_->attention.visit(name + ".cross_attention", visitor);
-    cross_->residual.visit(name + ".cross_attention_norm", visitor);
+    cross_->residual.visit(name + ".cross_attention", visitor);
   }
   feed_forward_.visit(name + ".feed_forward", visitor);
-  feed_forward_residual_.visit(name + ".feed_forward_norm", visitor);
+  feed_forward_residual_.visit(name + ".feed_forward", visitor);
 }
 
 }  // namespace mh

@@ -55,9 +55,16 @@ class StackLayer {
   /// x with the output of attention added to it: W^O of the heads.
   Var attended(Context& context, const MultiHeadAttention& attention, const Residual& residual, Var heads,
                Var x, const Sequences& rows, const RowPlaces& places) const;
-  Var feed_forward(Context& context, Var x, const Sequences& rows, const RowPlaces& places) const;
+  /// x with the output of the feed-forward layer added to it, which reads x, or with parallel sublayers the layer's input or
+  /// what attention read of it. input: the layer's, and what attention read.
+  struct LayerInput {
+    Var x, normed;
+  };
+  Var feed_forward(Context& context, Var x, const LayerInput& input, const Sequences& rows,
+                   const RowPlaces& places) const;
 
   std::string name_;  // "encoder.3"
+  SublayerOrder order_;
   MultiHeadAttention self_attention_;
   Residual self_residual_;
   std::unique_ptr<Cross> cross_;

@@ -66,7 +66,7 @@ CircuitModel::FoldedNorm CircuitModel::norm(const std::string& gain, NormKind ki
 CircuitModel::FoldedNorm CircuitModel::norm_before(const std::string& attention,
                                                    const AttentionPlace& place) const {
   const NormConfig& of_stack = norms_.find(place.stack())->second;
-  if (of_stack.placement != NormPlacement::kPre) return {};
+  if (!norms_input(of_stack.placement)) return {};
   return norm(attention + "_norm.gain", of_stack.kind);
 }
 
@@ -122,15 +122,17 @@ CircuitWeights CircuitModel::weights(const std::string& attention) const {
   const AttentionPlace place = model_.place(attention);
   const bool crosses = place.kind == AttentionKind::kCross;
   const FoldedNorm own = norm_before(attention, place), of_keys = crosses ? norm_at_end("encoder") : own;
-  for (DoubleMatrix& w : found.queries) {
-    met.fold_gain(layer, HeadPart::kQueries, w);
-    own.multiply_left(w);
-  }
-  for (DoubleMatrix& w : found.keys) {
-    met.fold_gain(layer, HeadPart::kKeys, w);
-    of_keys.multiply_left(w);
-  }
+  const auto fold = [&](HeadPart part, std::vector<DoubleMatrix>& heads, const FoldedNorm& before) {
+    for (size_t h = 0; h < heads.size(); ++h) {
+      met.fold_gain(layer, part, static_cast<int>(h), heads[h]);
+      before.multiply_left(heads[h]);
+    }
+  };
+  fold(HeadPart::kQueries, found.queries, own);
+  fold(HeadPart::kKeys, found.keys, of_keys);
   for (DoubleMatrix& w : found.values) of_keys.multiply_left(w);
+  const FoldedNorm of_output = norm(attention + "_output_norm.gain", norms_.find(place.stack())->second.kind);
+  for (DoubleMatrix& w : found.outputs) of_output.multiply_right(w);
   return found;
 }
 

@@ -4,6 +4,7 @@
 //        times a learned g, which stands in the place of 1 / sqrt(d_key). 1 parameter, 3 k + 2 operations; no scale.
 //   rms  q and k are divided by their root mean square, sqrt(|q|^2 / k + epsilon), and multiplied by learned gains [k], one for
 //        all queries and one for all keys (Qwen3). 2 k parameters, 4 k + 4 operations.
+//   rms_row  the same over the queries of all heads together, and over their keys, with gains [heads k] (OLMo 2).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -72,12 +73,18 @@ class HeadsOfLengthOne final : public NormalisedHeads {
 
 class RmsHeads final : public NormalisedHeads {
  public:
-  RmsHeads(std::unique_ptr<Heads> heads, float epsilon)
+  /// together: all heads of a row have one root mean square.
+  RmsHeads(std::unique_ptr<Heads> heads, bool together, float epsilon)
       : NormalisedHeads(std::move(heads)),
+        together_(together),
         epsilon_(epsilon),
-        of_queries_(1, shape().d_key),
-        of_keys_(1, shape().d_key) {}
+        of_queries_(1, size_of(HeadPart::kQueries)),
+        of_keys_(1, size_of(HeadPart::kKeys)) {}
 
+  Var normed(Context& context, HeadPart part, Var rows) const override {
+    return together_ ? normalise_heads(context.tape, rows, 1, norm_of(part))
+                     : NormalisedHeads::normed(context, part, rows);
+  }
   void initialise(Random& random) override {
     NormalisedHeads::initialise(random);
     for (Parameter* gain : {&of_queries_, &of_keys_}) fill_with(*gain, 1);
@@ -94,9 +101,14 @@ class RmsHeads final : public NormalisedHeads {
             .gain = part == HeadPart::kQueries ? &of_queries_ : &of_keys_,
             .epsilon = epsilon_};
   }
+  int64_t size_of(HeadPart part) const {
+    const HeadShape all = shape();
+    return (together_ ? int64_t{all.heads_of(part)} : 1) * all.d_key;
+  }
 
+  bool together_;
   float epsilon_;
-  Parameter of_queries_, of_keys_;  // gains [1, d_key]
+  Parameter of_queries_, of_keys_;  // gains [1, d_key], or [1, heads * d_key]
 };
 
 class PlainScheme final : public QueryKeyScheme {
@@ -134,7 +146,7 @@ class LengthScheme final : public NormScheme {
     return std::make_unique<HeadsOfLengthOne>(std::move(heads), *g.scale);
   }
   std::vector<const char*> parameters() const override { return {"score_factor"}; }
-  void fold_gain(const LayerWeights& layer, HeadPart part, DoubleMatrix& weight) const override {
+  void fold_gain(const LayerWeights& layer, HeadPart part, int, DoubleMatrix& weight) const override {
     if (part != HeadPart::kQueries) return;
     const double factor = layer.values.at("score_factor")(0, 0);
     for (int64_t i = 0; i < weight.size(); ++i) weight.data()[i] *= factor;
@@ -154,23 +166,32 @@ class LengthScheme final : public NormScheme {
 
 class RmsScheme final : public NormScheme {
  public:
+  explicit RmsScheme(bool together) : together_(together) {}
+
   float usual_scale(int d_key) const override { return attention_scale(d_key); }
   std::unique_ptr<Heads> wrap(std::unique_ptr<Heads> heads, const HeadGeometry&,
                               float epsilon) const override {
-    return std::make_unique<RmsHeads>(std::move(heads), epsilon);
+    return std::make_unique<RmsHeads>(std::move(heads), together_, epsilon);
   }
   std::vector<const char*> parameters() const override { return {"query_norm", "key_norm"}; }
-  void fold_gain(const LayerWeights& layer, HeadPart part, DoubleMatrix& weight) const override {
+  void fold_gain(const LayerWeights& layer, HeadPart part, int head, DoubleMatrix& weight) const override {
     if (part == HeadPart::kValues) return;
-    const Tensor& gain =
-        layer.values.at(part == HeadPart::kQueries ? "query_norm" : "key_norm");  // [1, d_key]
+    const Tensor& gain = layer.values.at(part == HeadPart::kQueries ? "query_norm" : "key_norm");
+    const int64_t first = together_ ? head * weight.cols() : 0;
     for (int64_t i = 0; i < weight.rows(); ++i) {
-      for (int64_t n = 0; n < weight.cols(); ++n) weight(i, n) *= gain(0, n);
+      for (int64_t n = 0; n < weight.cols(); ++n) weight(i, n) *= gain(0, first + n);
     }
   }
   std::string formula(HeadPart part, std::string of_head) const override {
-    return fmt::format("{} ({}) / its root mean square",
-                       part == HeadPart::kQueries ? "query_norm" : "key_norm", of_head);
+    const bool query = part == HeadPart::kQueries;
+    return fmt::format("{} ({}) / {}", query ? "query_norm" : "key_norm", of_head,
+                       !together_ ? "its root mean square"
+                       : query    ? "the root mean square of all heads' queries"
+                                  : "the root mean square of all heads' keys");
+  }
+  const char* refusal(Change change) const override {
+    if (!together_) return NormScheme::refusal(change);
+    return "with query_key_norm rms_row a norm runs over the queries, or keys, of all heads together";
   }
   /// Square, sum, scale and multiply the numbers of each head of each row; mean, epsilon, root and division.
   void add_cost(LedgerPart& cost, HeadPart, int64_t rows, int64_t heads, int64_t size) const override {
@@ -178,8 +199,11 @@ class RmsScheme final : public NormScheme {
     cost.other_flops =
         count_sum(cost.other_flops, count_sum(count_product({4, numbers}), count_product({4, rows, heads})));
     cost.add_moves(numbers, numbers);
-    cost.parameters = count_sum(cost.parameters, size);
+    cost.parameters = count_sum(cost.parameters, together_ ? count_product({heads, size}) : size);
   }
+
+ private:
+  bool together_;
 };
 
 }  // namespace
@@ -198,7 +222,13 @@ const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kL2>() {
 
 template <>
 const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kRms>() {
-  static const RmsScheme scheme;
+  static const RmsScheme scheme(false);
+  return scheme;
+}
+
+template <>
+const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kRmsRow>() {
+  static const RmsScheme scheme(true);
   return scheme;
 }
 

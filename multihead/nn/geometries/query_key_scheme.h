@@ -37,8 +37,10 @@ class QueryKeyScheme {
   }
   /// The names of the parameters of this scheme.
   virtual std::vector<const char*> parameters() const { return {}; }
-  /// Multiplies the columns of a head's projection by what queries or keys are multiplied with after their norm.
-  virtual void fold_gain(const LayerWeights& /*layer*/, HeadPart /*part*/, DoubleMatrix& /*weight*/) const {}
+  /// Multiplies the columns of a head's projection by what its queries or keys are multiplied with after their norm. head: of
+  /// queries, or of keys.
+  virtual void fold_gain(const LayerWeights& /*layer*/, HeadPart /*part*/, int /*head*/,
+                         DoubleMatrix& /*weight*/) const {}
   /// The formula of a head's queries or keys in a trace, given the formula of their projection.
   virtual std::string formula(HeadPart /*part*/, std::string of_head) const { return of_head; }
 
