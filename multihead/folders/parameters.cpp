@@ -13,6 +13,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/folders/part_columns.h"
 
 namespace mh {
 namespace {
@@ -32,7 +33,8 @@ struct Assignment {
   std::string name;  // the tensor's
   const FileTensor* tensor;
   TensorPlace place;
-  int64_t first_column = 0, columns = 0;  // its own first one in the tensor, and all of the tensor
+  std::vector<ColumnRun> runs = {};  // its own columns in the tensor
+  int64_t columns = 0;               // all of the tensor
 };
 
 /// The parts of a fused tensor lie side by side. What is missing takes no columns.
@@ -45,12 +47,12 @@ void find_columns(std::vector<Assignment>& assignments) {
   }
   for (Assignment& from : assignments) {
     const std::vector<int64_t>& parts = widths[from.name];
-    from.first_column = std::accumulate(parts.begin(), parts.begin() + from.place.part, int64_t{0});
+    from.runs = column_runs(parts, from.place.part, from.place.block);
     from.columns = std::accumulate(parts.begin(), parts.end(), int64_t{0});
   }
 }
 
-/// As the model multiplies with it: [rows, cols] of the whole tensor, and then the part that is wanted.
+/// As the model multiplies with it: [rows, cols] of the whole tensor.
 StoredMatrix matrix_of(const std::byte* data, NumberType type, const Assignment& from) {
   const Weight& value = from.parameter->value;
   const bool transposed = from.place.layout == Layout::kTransposed;
@@ -59,8 +61,41 @@ StoredMatrix matrix_of(const std::byte* data, NumberType type, const Assignment&
                             .rows = transposed ? from.columns : value.rows(),
                             .cols = transposed ? value.rows() : from.columns,
                             .row_stride = transposed ? value.rows() : from.columns};
-  return (transposed ? stored.transposed() : stored)
-      .columns_between(from.first_column, from.first_column + value.cols());
+  return transposed ? stored.transposed() : stored;
+}
+
+/// Rows of a tensor [out, in] that belong to one parameter, where they do not lie below each other.
+class RunsOfRows : public NumberSource {
+ public:
+  /// whole: the tensor as the model multiplies with it, whose columns are the tensor's rows.
+  RunsOfRows(const StoredNumbers& numbers, const Assignment& from)
+      : keeper_(numbers.keeper),
+        whole_(matrix_of(numbers.data, numbers.type, from).transposed()),
+        runs_(from.runs) {}
+
+  void read_rows(int64_t begin, int64_t end, float* to) const override {
+    for (const ColumnRun& run : runs_) {
+      const int64_t last = std::min(end, run.first + run.count);
+      for (int64_t i = std::max(begin, run.first); i < last; ++i)
+        whole_.read_row(run.at + i - run.first, 0, whole_.cols, to + (i - begin) * whole_.cols);
+    }
+  }
+
+ private:
+  std::shared_ptr<const void> keeper_;
+  StoredMatrix whole_;
+  std::vector<ColumnRun> runs_;
+};
+
+/// The parameter's numbers, copied.
+Tensor copied(const StoredMatrix& whole, const Assignment& from) {
+  Tensor to(whole.rows, from.parameter->value.cols());
+  for (int64_t i = 0; i < to.rows(); ++i) {
+    float* const row = to.view().row(i);
+    for (const ColumnRun& run : from.runs) whole.read_row(i, run.at, run.count, row + run.first);
+    for (int64_t j = 0; j < to.cols(); ++j) row[j] += from.place.offset;
+  }
+  return to;
 }
 
 /// Whether a tensor fits a parameter; otherwise says why not. Converts no numbers.
@@ -101,13 +136,22 @@ void refuse_not_finite(const std::vector<Assignment>& assignments, Differences& 
 void read_parameter(const Assignment& from) {
   Parameter& parameter = *from.parameter;
   const auto& source = from.tensor->source;
-  if (source && from.place.layout != Layout::kVector && from.place.parts == 1) {
+  if (source && from.place.layout != Layout::kVector && from.place.parts == 1 && from.place.offset == 0) {
     parameter.value = Weight(parameter.value.rows(), parameter.value.cols(), source,
                              from.place.layout == Layout::kTransposed);
   } else {
     StoredNumbers numbers = from.tensor->numbers();
-    parameter.value =
-        Weight(matrix_of(numbers.data, numbers.type, from), std::move(numbers.keeper), numbers.in_file);
+    const StoredMatrix whole = matrix_of(numbers.data, numbers.type, from);
+    const ColumnRun& first = from.runs.front();
+    if (from.place.offset != 0 || (from.runs.size() > 1 && from.place.layout != Layout::kTransposed)) {
+      parameter.value = copied(whole, from);
+    } else if (from.runs.size() > 1) {
+      parameter.value = Weight(parameter.value.rows(), parameter.value.cols(),
+                               std::make_shared<RunsOfRows>(numbers, from), /*transposed=*/true);
+    } else {
+      parameter.value = Weight(whole.columns_between(first.at, first.at + first.count),
+                               std::move(numbers.keeper), numbers.in_file);
+    }
   }
   parameter.changed();
 }

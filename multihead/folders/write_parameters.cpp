@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/folders/file_names.h"
+#include "multihead/folders/part_columns.h"
 #include "multihead/folders/replaced_folder.h"
 #include "multihead/io/safetensors.h"
 
@@ -25,7 +26,7 @@ using Layout = TensorPlace::Layout;
 /// A parameter in the tensor that it is written to, of which it may be a part.
 struct Part {
   const Parameter* parameter = nullptr;
-  Layout layout = Layout::kMatrix;
+  TensorPlace place = {};
 };
 
 /// The numbers of a tensor, as rows in the order of the file: those of its parts side by side, or, where matrices lie
@@ -33,26 +34,32 @@ struct Part {
 class TensorRows {
  public:
   explicit TensorRows(const std::vector<Part>& parts) {
-    below_ = parts.front().layout == Layout::kTransposed;
-    for (const Part& part : parts) {
-      BorrowedMatrix& numbers = parts_.emplace_back(part.parameter->value.borrow());
-      if (below_) numbers.matrix = numbers.matrix.transposed();
-      cols_ = below_ ? numbers.matrix.cols : cols_ + numbers.matrix.cols;
-      rows_ = below_ ? rows_ + numbers.matrix.rows : numbers.matrix.rows;
+    below_ = parts.front().place.layout == Layout::kTransposed;
+    offset_ = parts.front().place.offset;
+    std::vector<int64_t> widths;
+    for (const Part& part : parts) widths.push_back(part.parameter->value.cols());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const BorrowedMatrix& numbers = borrowed_.emplace_back(parts[i].parameter->value.borrow());
+      for (const ColumnRun& run : column_runs(widths, static_cast<int>(i), parts[i].place.block)) {
+        const StoredMatrix columns = numbers.matrix.columns_between(run.first, run.first + run.count);
+        pieces_.push_back({.numbers = below_ ? columns.transposed() : columns, .at = run.at});
+      }
+      const int64_t rows = numbers.matrix.rows, cols = numbers.matrix.cols;
+      cols_ = below_ ? rows : cols_ + cols;
+      rows_ = below_ ? rows_ + cols : rows;
     }
   }
   explicit TensorRows(std::vector<float> copied)
       : copied_(std::move(copied)), rows_(1), cols_(std::ssize(copied_)) {
-    parts_.push_back({.matrix = StoredMatrix::of(ConstMatrixView(copied_.data(), 1, cols_))});
+    pieces_.push_back({.numbers = StoredMatrix::of(ConstMatrixView(copied_.data(), 1, cols_))});
   }
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   /// Rows [begin, end), row after row.
   void read(int64_t begin, int64_t end, float* to) const {
-    int64_t column = 0, above = 0;  // where a part begins
-    for (const BorrowedMatrix& part : parts_) {
-      const StoredMatrix& numbers = part.matrix;
+    for (const auto& [numbers, at] : pieces_) {
+      const int64_t column = below_ ? 0 : at, above = below_ ? at : 0;
       const int64_t first = std::max(begin, above), last = std::min(end, above + numbers.rows);
       const auto row = [&](int64_t i) { return to + (i - begin) * cols_ + column; };
       if (numbers.col_stride == 1) {
@@ -62,17 +69,22 @@ class TensorRows {
           for (int64_t i = first; i < last; ++i) row(i)[j] = numbers(i - above, j);
         }
       }
-      if (below_) {
-        above += numbers.rows;
-      } else {
-        column += numbers.cols;
-      }
     }
+    if (offset_ == 0) return;
+    for (int64_t i = 0; i < (end - begin) * cols_; ++i) to[i] -= offset_;
   }
 
  private:
+  /// A run of the columns of a part, where the tensor has it: as columns, or as rows where matrices lie transposed.
+  struct Piece {
+    StoredMatrix numbers;
+    int64_t at = 0;
+  };
+
   std::vector<float> copied_;
-  std::vector<BorrowedMatrix> parts_;
+  std::vector<BorrowedMatrix> borrowed_;
+  std::vector<Piece> pieces_;
+  float offset_ = 0;
   int64_t rows_ = 0, cols_ = 0;
   bool below_ = false;
 };
@@ -91,7 +103,7 @@ Outputs outputs_of(const Model& model, const std::function<TensorPlace(std::stri
     const TensorPlace place = place_of(name);
     Output& output = outputs[place.names.front()];
     output.parts.resize(static_cast<size_t>(place.parts));
-    output.parts[static_cast<size_t>(place.part)] = {&parameter, place.layout};
+    output.parts[static_cast<size_t>(place.part)] = {&parameter, place};
   }));
   for (auto& [name, output] : outputs) {
     // Heads of another geometry may lack some: merged ones have no keys. As read_parameters() reads it, that takes no columns.
@@ -99,7 +111,7 @@ Outputs outputs_of(const Model& model, const std::function<TensorPlace(std::stri
     int64_t cols = 0;
     for (const Part& part : output.parts) cols += part.parameter->value.cols();
     const Part& first = output.parts.front();
-    output.shape = shape_of(first.layout, first.parameter->value.rows(), cols);
+    output.shape = shape_of(first.place.layout, first.parameter->value.rows(), cols);
   }
   for (const std::string& name : options.copied)
     outputs[name].shape = options.copied_from->tensor(name).shape;

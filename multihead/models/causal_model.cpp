@@ -50,8 +50,11 @@ CausalModel::CausalModel(const CausalConfig& config, DropoutStreams streams)
       output_(config.tied || !config.predicts
                   ? nullptr
                   : std::make_unique<Parameter>(config.embedding.vocabulary, config.embedding.d_model)),
+      output_bias_(config.output_bias && config.predicts
+                       ? std::make_unique<Parameter>(1, config.embedding.vocabulary)
+                       : nullptr),
       stack_(config.stack, streams),
-      head_("decoder", output_ ? *output_ : embedding_.table(), nullptr) {}
+      head_("decoder", output_ ? *output_ : embedding_.table(), output_bias_.get()) {}
 
 void CausalModel::initialise(uint64_t seed) {
   Random random(seed);
@@ -114,6 +117,7 @@ void CausalModel::visit(const ParameterVisitor& visitor) {
   visitor("embedding", embedding_.table());
   embedding_.visit("embedding", visitor);
   if (output_) visitor("output", *output_);
+  if (output_bias_) visitor("output_bias", *output_bias_);
   if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
   stack_.visit(visitor);
 }

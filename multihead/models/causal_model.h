@@ -20,10 +20,11 @@ struct CausalConfig {
   EmbeddingConfig embedding = {};             // vocabulary, d_model, scale
   Positions positions = Positions::kLearned;  // added to embeddings, or used by the stack's attentions
   int32_t max_positions = 1024;
-  int32_t position_offset = 0;                      // rows of a learned table before the row of position 0
-  StackConfig stack = {};                           // its name is "decoder"; its mask is causal or a window
-  bool tied = true;                                 // the output layer uses the embedding's table
-  bool predicts = true;                             // no: there is no output layer, and only states come out
+  int32_t position_offset = 0;  // rows of a learned table before the row of position 0
+  StackConfig stack = {};       // its name is "decoder"; its mask is causal or a window
+  bool tied = true;             // the output layer uses the embedding's table
+  bool output_bias = false;     // whether the output layer has one, [1, V], which is not trained
+  bool predicts = true;         // no: there is no output layer, and only states come out
   int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 
@@ -65,7 +66,8 @@ class CausalModel final : public LanguageModel {
   CausalConfig config_;
   Embedding embedding_;
   PositionTable positions_;
-  std::unique_ptr<Parameter> output_;  // [V, d_model]; null: tied, or none
+  std::unique_ptr<Parameter> output_;       // [V, d_model]; null: tied, or none
+  std::unique_ptr<Parameter> output_bias_;  // [1, V]; null: none
   Stack stack_;
   VocabularyHead head_;
 };

@@ -22,16 +22,25 @@ namespace mh {
   LINE(Bert)                     \
   LINE(Camembert)                \
   LINE(DistilBert)               \
+  LINE(Gemma2)                   \
+  LINE(Gemma3Text)               \
   LINE(Gpt2)                     \
+  LINE(GptNeo)                   \
+  LINE(GptNeox)                  \
   LINE(Llama)                    \
   LINE(Marian)                   \
   LINE(Mistral)                  \
   LINE(ModernBert)               \
   LINE(Mpnet)                    \
   LINE(Multihead)                \
+  LINE(Olmo2)                    \
+  LINE(Opt)                      \
+  LINE(Phi)                      \
+  LINE(Phi3)                     \
   LINE(Qwen2)                    \
   LINE(Qwen3)                    \
   LINE(Roberta)                  \
+  LINE(SmolLm3)                  \
   LINE(XlmRoberta)
 
 #define LINE(name) extern const Family k##name##Family;

@@ -33,6 +33,9 @@ struct TensorPlace {
   Layout layout = Layout::kMatrix;
   bool may_be_missing = false;  // the parameter is then 0
   int part = 0, parts = 1;      // in a fused tensor, which has the columns of all its parts side by side
+  int64_t block = 0;            // or block by block, each of so many columns of every part (part_columns.h)
+  float offset =
+      0;  // the parameter is the numbers in the file plus this: gains of norms that are stored as w of 1 + w
 };
 
 /// The shape in a file of a tensor that is [rows, cols] here.

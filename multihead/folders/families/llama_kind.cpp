@@ -1,7 +1,6 @@
 #include "multihead/folders/families/llama_kind.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,26 +13,27 @@
 namespace mh {
 namespace {
 
-constexpr ConfigNames kLlamaFields = {.vocabulary = "vocab_size",
-                                      .d_model = "hidden_size",
-                                      .max_positions = "max_position_embeddings",
-                                      .pad_id = "pad_token_id",
-                                      .eos_id = "eos_token_id",
-                                      .start_id = "bos_token_id"};
-
-RotaryOptions rotary_of(const LlamaFields& f, std::vector<std::string>& wrong) {
-  if (f.rope && f.older_rope && *f.rope != *f.older_rope)
-    wrong.emplace_back(
+/// The positions of all layers.
+RopePositions rope_of(const LlamaKind& kind, const LlamaFields& f, DecoderDraft& draft) {
+  if (f.rope && f.older_rope && *f.rope != *f.older_rope && !kind.positions_by_layer)
+    draft.wrong.emplace_back(
         "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
-  RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
-  const auto inside = std::exchange(rope.original_positions,
-                                    f.original_positions ? f.original_positions : rope.original_positions);
-  if (inside && *inside != *rope.original_positions) {
-    wrong.push_back(fmt::format(
-        "original_max_position_embeddings is {}, and {} inside of rope_parameters; keep the right one",
-        *rope.original_positions, *inside));
+  const RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
+  if (!kind.partial_rotary) {
+    for (const std::optional<double>& share : {rope.rotated_share, f.rotated_share}) {
+      if (share.value_or(1) == 1) continue;
+      draft.wrong.push_back(
+          fmt::format("partial_rotary_factor is {}; expected 1: all numbers of a head turn", *share));
+      break;
+    }
   }
-  return rotary_of(rope, f.base.value_or(10000), wrong);
+  return positions_of(rope,
+                      {.base = f.base.value_or(10000),
+                       .d_head = f.d_head.value_or(f.d_model / f.heads),
+                       .rotated_share = kind.partial_rotary ? f.rotated_share.value_or(1) : 1,
+                       .max_positions = f.positions,
+                       .original_positions = f.original_positions},
+                      draft.wrong, draft.remarks);
 }
 
 /// Which layers have a window.
@@ -51,7 +51,7 @@ std::vector<bool> windows_of(const LlamaKind& kind, const LlamaFields& f) {
 /// layer_types must say what the family does.
 void check_windows(const LlamaKind& kind, const LlamaFields& f, std::vector<std::string>& wrong) {
   check_layer_types(f.layer_types, f.layers, wrong);
-  if (!f.layer_types) return;
+  if (!f.layer_types || kind.window == LlamaKind::Window::kOwn) return;
   if (kind.window == LlamaKind::Window::kAsAsked) {
     if (names_windows(f.layer_types) && !(f.uses_window && f.window))
       wrong.emplace_back(
@@ -70,19 +70,20 @@ void check_windows(const LlamaKind& kind, const LlamaFields& f, std::vector<std:
   }
 }
 
-CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const RotaryOptions& rotary) {
+CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const RopePositions& rope) {
   const auto biases = [](bool has) { return has ? Biases::kAll : Biases::kNone; };
   CausalConfig config{
       .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
       .positions = Positions::kRotary,
-      .max_positions = f.positions,
+      .max_positions = rope.longest,
       .stack = {.name = "decoder",
                 .d_model = f.d_model,
                 .mask = StackMask::causal(),
                 .positions = Positions::kRotary,
-                .rotary = rotary,
-                .norm = {.kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = f.epsilon},
-                .dropout = {.residual = 0, .weights = f.attention_dropout}},
+                .rotary = rope.rotary,
+                .norm = {.kind = NormKind::kRms, .placement = kind.norms, .epsilon = f.epsilon},
+                .dropout = {.residual = kind.residual_dropout ? f.dropout : 0,
+                            .weights = f.attention_dropout}},
       .tied = f.tied,
       .pad_id = f.pad.value_or(-1),
       .eos_id = f.end.value_or(-1),
@@ -105,50 +106,30 @@ CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const Rot
   return config;
 }
 
-constexpr TensorPlace::Layout kLinear = TensorPlace::Layout::kTransposed,
-                              kOneRow = TensorPlace::Layout::kVector;
-
 constexpr std::array kLlamaNames = {
     TensorName{"embedding", "embed_tokens.weight"},
     TensorName{"decoder.final_norm.gain", "norm.weight", kOneRow},
     TensorName{"decoder.#.self_attention_norm.gain", "layers.#.input_layernorm.weight", kOneRow},
-    TensorName{"decoder.#.self_attention.w_q", "layers.#.self_attn.q_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.w_q", "layers.#.self_attn.q_proj.weight", kOutIn},
     TensorName{"decoder.#.self_attention.b_q", "layers.#.self_attn.q_proj.bias", kOneRow},
-    TensorName{"decoder.#.self_attention.w_k", "layers.#.self_attn.k_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.w_k", "layers.#.self_attn.k_proj.weight", kOutIn},
     TensorName{"decoder.#.self_attention.b_k", "layers.#.self_attn.k_proj.bias", kOneRow},
-    TensorName{"decoder.#.self_attention.w_v", "layers.#.self_attn.v_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.w_v", "layers.#.self_attn.v_proj.weight", kOutIn},
     TensorName{"decoder.#.self_attention.b_v", "layers.#.self_attn.v_proj.bias", kOneRow},
-    TensorName{"decoder.#.self_attention.w_o", "layers.#.self_attn.o_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.w_o", "layers.#.self_attn.o_proj.weight", kOutIn},
     TensorName{"decoder.#.self_attention.b_o", "layers.#.self_attn.o_proj.bias", kOneRow},
     TensorName{"decoder.#.self_attention.query_norm", "layers.#.self_attn.q_norm.weight", kOneRow},
     TensorName{"decoder.#.self_attention.key_norm", "layers.#.self_attn.k_norm.weight", kOneRow},
     TensorName{"decoder.#.feed_forward_norm.gain", "layers.#.post_attention_layernorm.weight", kOneRow},
-    TensorName{"decoder.#.feed_forward.w_gate", "layers.#.mlp.gate_proj.weight", kLinear},
+    TensorName{"decoder.#.feed_forward.w_gate", "layers.#.mlp.gate_proj.weight", kOutIn},
     TensorName{"decoder.#.feed_forward.b_gate", "layers.#.mlp.gate_proj.bias", kOneRow},
-    TensorName{"decoder.#.feed_forward.w_1", "layers.#.mlp.up_proj.weight", kLinear},
+    TensorName{"decoder.#.feed_forward.w_1", "layers.#.mlp.up_proj.weight", kOutIn},
     TensorName{"decoder.#.feed_forward.b_1", "layers.#.mlp.up_proj.bias", kOneRow},
-    TensorName{"decoder.#.feed_forward.w_2", "layers.#.mlp.down_proj.weight", kLinear},
+    TensorName{"decoder.#.feed_forward.w_2", "layers.#.mlp.down_proj.weight", kOutIn},
     TensorName{"decoder.#.feed_forward.b_2", "layers.#.mlp.down_proj.bias", kOneRow},
 };
-constexpr const char *kLlamaOutput = "lm_head.weight", *kLlamaEmbedding = "embed_tokens.weight",
-                     *kLlamaEmbeddingInside = "model.embed_tokens.weight", *kLlamaScores = "score.";
-
-/// LlamaModel alone, or with a head that sorts texts into classes: no output that predicts a token.
-bool is_without_output(const TensorFiles& files) {
-  if (files.contains(kLlamaOutput)) return false;
-  const auto& tensors = files.tensors();
-  return files.contains(kLlamaEmbedding) ||
-         std::any_of(tensors.begin(), tensors.end(),
-                     [](const auto& tensor) { return tensor.first.starts_with(kLlamaScores); });
-}
-
-/// All but the output layer belong to LlamaModel, which LlamaForCausalLM keeps under the name "model".
-TensorPlace llama_place(std::string_view parameter) {
-  if (parameter == "output") return {.names = {kLlamaOutput}};
-  TensorPlace place = place_in(kLlamaNames, parameter);
-  place.names.insert(place.names.begin(), "model." + place.names.front());
-  return place;
-}
+constexpr std::array<std::string_view, 1> kLlamaNoWeights = {
+    ".rotary_emb.inv_freq"};  // that older versions saved
 
 }  // namespace
 
@@ -160,15 +141,20 @@ KnownKeys llama_kind_keys(const LlamaKind& kind) {
   };
   rule({.key = "pretraining_tp"});  // in how many slices a product is computed
   rule({.key = "rope_interleaved", .harmless = "[false]", .refused = "expected pairs of a head's halves"});
-  rule({.key = "partial_rotary_factor",
-        .harmless = "[1]",
-        .refused = "expected 1: all numbers of a head turn"});
-  for (const char* kind_of_layer : {"rope_parameters.full_attention", "rope_parameters.sliding_attention"})
-    rule({.key = kind_of_layer, .harmless = "[{}]", .refused = "expected the same positions in all layers"});
+  if (!kind.partial_rotary)
+    rule({.key = "partial_rotary_factor",
+          .harmless = "[1]",
+          .refused = "expected 1: all numbers of a head turn"});
+  if (!kind.residual_dropout) rule({.key = "resid_pdrop"});
+  for (const char* kind_of_layer : {"rope_parameters.full_attention", "rope_parameters.sliding_attention"}) {
+    if (!kind.positions_by_layer)
+      rule(
+          {.key = kind_of_layer, .harmless = "[{}]", .refused = "expected the same positions in all layers"});
+  }
   // What a family's class has no field for it does not look at.
   if (kind.attention_biases) rule({.key = "attention_bias"});
   if (!kind.feed_forward_biases) rule({.key = "mlp_bias"});
-  if (kind.window != LlamaKind::Window::kAsAsked) {
+  if (kind.window == LlamaKind::Window::kNone || kind.window == LlamaKind::Window::kAllLayers) {
     rule({.key = "use_sliding_window"});
     rule({.key = "max_window_layers"});
     if (kind.window == LlamaKind::Window::kNone) keys.obeyed.erase("sliding_window");
@@ -176,53 +162,40 @@ KnownKeys llama_kind_keys(const LlamaKind& kind) {
   return keys.add(causal_keys());
 }
 
+DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string_view name) {
+  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
+  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  const RopePositions rope = rope_of(kind, fields, draft);
+  draft.config = llama_config(kind, fields, rope);
+  check_windows(kind, fields, draft.wrong);
+  return draft;
+}
+
+FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderDraft draft,
+                      std::string_view name) {
+  const int32_t key_heads = fields.key_heads.value_or(fields.heads);
+  if (!fields.d_head && fields.d_model % fields.heads != 0) {
+    draft.wrong.push_back(
+        no_divisor("num_attention_heads", fields.heads, kDecoderFields.d_model, fields.d_model));
+  } else if (fields.heads % key_heads != 0) {
+    draft.wrong.push_back(no_divisor("num_key_value_heads", key_heads, "num_attention_heads", fields.heads));
+  } else {
+    for (std::string& problem : problems_of(draft.config, kDecoderFields))
+      draft.wrong.push_back(std::move(problem));
+  }
+  return decoder_plan({.model_type = kind.model_type,
+                       .own = kind.own_tensors,
+                       .tensors = kLlamaNames,
+                       .no_weights = kLlamaNoWeights},
+                      std::move(draft), kDecoderFields, name, grouped_heads);
+}
+
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,
                            std::string_view name) {
   LlamaFields fields = defaults;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  std::vector<std::string> wrong, remarks;
-  if (std::string line = without_ids_beyond(
-          fields.vocabulary, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
-      !line.empty())
-    remarks.push_back(std::move(line));
-  const RotaryOptions rotary = rotary_of(fields, wrong);
-  const CausalConfig config = llama_config(kind, fields, rotary);
-  check_windows(kind, fields, wrong);
-  const int32_t key_heads = fields.key_heads.value_or(fields.heads);
-  if (!fields.d_head && fields.d_model % fields.heads != 0) {
-    wrong.push_back(no_divisor("num_attention_heads", fields.heads, kLlamaFields.d_model, fields.d_model));
-  } else if (fields.heads % key_heads != 0) {
-    wrong.push_back(no_divisor("num_key_value_heads", key_heads, "num_attention_heads", fields.heads));
-  } else {
-    for (std::string& problem : problems_of(config, kLlamaFields)) wrong.push_back(std::move(problem));
-  }
-  if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
-  return {
-      .model_type = std::string(kind.model_type),
-      .least_parameters = least_parameters(config),
-      .make =
-          [config](const TensorFiles& files) {
-            CausalConfig all = config;
-            all.predicts = config.tied || !is_without_output(files);
-            if (has_own_output(files, kLlamaOutput, {kLlamaEmbeddingInside, kLlamaEmbedding}))
-              all.tied = false;
-            return std::make_unique<CausalModel>(all);
-          },
-      .place = llama_place,
-      .no_weight =
-          [tied = config.tied](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
-            // The tied output, and angles that older versions saved.
-            return (tied && tensor == kLlamaOutput) || tensor.ends_with(".rotary_emb.inv_freq");
-          },
-      .other_heads = {kLlamaScores},
-      .fields_of_heads = [](const HeadGeometry& heads, int32_t) -> std::map<std::string, int32_t> {
-        if (heads.key_heads != heads.value_heads || heads.d_key != heads.d_value)
-          throw UsageError("it gives keys and values the same heads");
-        return {{"num_attention_heads", heads.heads},
-                {"num_key_value_heads", heads.key_heads},
-                {"head_dim", heads.d_key}};
-      },
-      .remarks = std::move(remarks)};
+  DecoderDraft draft = llama_draft(kind, fields, name);
+  return llama_plan(kind, fields, std::move(draft), name);
 }
 
 }  // namespace mh

@@ -1,6 +1,6 @@
-// What the folders of Llama, Mistral, Qwen2 and Qwen3 have in common: a causal decoder with pre-norm layers, RMS norms, rotary
-// positions, gated feed-forward layers (SwiGLU, Shazeer 2020), and query heads that share keys and values. A family adds its
-// defaults and in what it differs.
+// What the folders of Llama, Mistral, Qwen2, Qwen3, Phi-3, OLMo 2, SmolLM3 and Gemma have in common: a causal decoder with RMS
+// norms, rotary positions, gated feed-forward layers (SwiGLU, Shazeer 2020), and query heads that share keys and values. A family
+// adds its defaults and in what it differs.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/folders/families/decoder_folder.h"
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
 #include "multihead/folders/families/rope_fields.h"
@@ -23,9 +24,9 @@ struct LlamaFields {
   int32_t vocabulary = 32000, positions = 2048, d_model = 4096, layers = 32, heads = 32, d_ff = 11008;
   std::optional<int32_t> key_heads = {}, d_head = {};
   Activation activation = Activation::kSwish;
-  float epsilon = 1e-6f, attention_dropout = 0;
+  float epsilon = 1e-6f, attention_dropout = 0, dropout = 0;
   bool tied = false, attention_bias = false, feed_forward_bias = false;
-  std::optional<double> base = {};
+  std::optional<double> base = {}, rotated_share = {};
   std::optional<RopeFields> rope = {}, older_rope = {};
   std::optional<int32_t> original_positions = {};  // beside them, it counts before theirs
   std::optional<int32_t> start = 1, end = 2, pad = {};
@@ -48,10 +49,12 @@ struct LlamaFields {
     v("hidden_act", activation, kHuggingFaceActivations);
     v("rms_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
     v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
+    v("resid_pdrop", dropout, {.low = 0, .high = 0.999f});
     v("tie_word_embeddings", tied);
     v("attention_bias", attention_bias);
     v("mlp_bias", feed_forward_bias);
     v("rope_theta", base, {.low = 1e-3, .high = 1e12});
+    v("partial_rotary_factor", rotated_share, {.low = 0, .high = 1});
     v("rope_parameters", rope);
     v("rope_scaling", older_rope);
     v("original_max_position_embeddings", original_positions, {.low = 1, .high = 1 << 20});
@@ -84,16 +87,28 @@ struct LlamaKind {
   std::optional<Biases> attention_biases = {};
   bool feed_forward_biases = false;  // whether mlp_bias says that feed-forward layers have biases
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
+  NormPlacement norms = NormPlacement::kPre;
+  bool partial_rotary = false;      // whether partial_rotary_factor is obeyed; else it must be 1
+  bool residual_dropout = false;    // whether resid_pdrop is obeyed; else the class does not read it
+  bool positions_by_layer = false;  // whether rope_parameters have those of each kind of layers
+  std::span<const TensorName> own_tensors = {};  // before Llama's
   enum class Window {
     kNone,
     kAllLayers,  // sliding_window counts for all layers
     kAsAsked,  // it counts for the layers that use_sliding_window and max_window_layers, or layer_types name
+    kOwn,      // the family sets them
   };
   Window window = Window::kNone;
 };
 
 /// What such a family knows about the keys of config.json.
 KnownKeys llama_kind_keys(const LlamaKind& kind);
+
+/// The configuration of these fields, and what is wrong with them.
+DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string_view name);
+/// The plan of a draft, which the family may have changed.
+FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderDraft draft,
+                      std::string_view name);
 
 /// Returns the plan of a config.json. Throws FormatError that starts with `name` and lists what is wrong.
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,

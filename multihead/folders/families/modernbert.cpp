@@ -12,17 +12,6 @@
 namespace mh {
 namespace {
 
-/// "rope_parameters": those of both kinds of layers.
-struct RopeOfLayers {
-  RopeFields full, sliding;  // null is refused, as transformers does
-
-  template <class V>
-  void visit(V& v) {
-    v("full_attention", full);
-    v("sliding_attention", sliding);
-  }
-};
-
 /// Where a key may be missing, the start value is ModernBertConfig's default.
 struct ModernBertFields {
   int32_t vocabulary = 50368, positions = 8192, d_model = 768, layers = 22, heads = 12, d_ff = 1152;
@@ -69,12 +58,18 @@ struct ModernBertFields {
   }
 };
 
-EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::string>& wrong) {
+EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::string>& wrong,
+                                std::vector<std::string>& remarks) {
   const auto biases = [](bool has) { return has ? Biases::kAll : Biases::kNone; };
   const NormConfig norm{
       .placement = NormPlacement::kPre, .epsilon = f.epsilon, .biases = biases(f.norm_bias)};
   const double full_base = f.full_base.value_or(160000);
   const RopeOfLayers rope = f.rope.value_or(RopeOfLayers{});
+  const auto rotary = [&](const RopeFields& fields, double base) {
+    return positions_of(fields, {.base = base, .d_head = f.d_model / f.heads, .max_positions = f.positions},
+                        wrong, remarks)
+        .rotary;
+  };
   EncoderConfig config{
       .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false, .norm = norm},
       .positions = Positions::kRotary,
@@ -82,7 +77,7 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
       .stack = {.name = "encoder",
                 .d_model = f.d_model,
                 .positions = Positions::kRotary,
-                .rotary = rotary_of(rope.full, full_base, wrong),
+                .rotary = rotary(rope.full, full_base),
                 .norm = norm,
                 .dropout = {.residual = 0,
                             .weights = f.attention_dropout,
@@ -96,7 +91,7 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
                                                .activation = f.activation,
                                                .gated = true,
                                                .biases = biases(f.feed_forward_bias)}});
-  const RotaryOptions near = rotary_of(rope.sliding, f.local_base.value_or(full_base), wrong);
+  const RotaryOptions near = rotary(rope.sliding, f.local_base.value_or(full_base));
   const int32_t farthest = f.local_half.value_or(f.local.value_or(128) / 2);  // in transformers 5, too
   for (size_t i = 0; i < config.stack.layers.size(); ++i) {
     if (!has_window(f.layer_types, i, i % static_cast<size_t>(f.full_every) != 0)) continue;
@@ -169,16 +164,19 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
   check_layer_types(fields.layer_types, fields.layers, wrong);
   if (!fields.decoder_bias)
     wrong.emplace_back("decoder_bias is false; expected a bias of the output for masked words");
-  const EncoderConfig config = modernbert_config(fields, wrong);  // before `wrong` is passed on
-  return encoder_plan(config, fields.tied,
-                      {.model_type = "modernbert",
-                       .prefix = "model.",
-                       .tensors = kModernBertTensors,
-                       .masked_words = "decoder.bias",
-                       .twins = kModernBertTwins,
-                       .prunes_heads = false,
-                       .other_heads = {"classifier.", "head."}},
-                      name, wrong);
+  std::vector<std::string> remarks;
+  const EncoderConfig config = modernbert_config(fields, wrong, remarks);  // before `wrong` is passed on
+  FolderPlan plan = encoder_plan(config, fields.tied,
+                                 {.model_type = "modernbert",
+                                  .prefix = "model.",
+                                  .tensors = kModernBertTensors,
+                                  .masked_words = "decoder.bias",
+                                  .twins = kModernBertTwins,
+                                  .prunes_heads = false,
+                                  .other_heads = {"classifier.", "head."}},
+                                 name, wrong);
+  plan.remarks.insert(plan.remarks.end(), remarks.begin(), remarks.end());
+  return plan;
 }
 
 }  // namespace

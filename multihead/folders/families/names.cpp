@@ -43,7 +43,11 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
     if (!follows(row.ours, parameter, number)) continue;
     std::string name = renamed(row.theirs, modules);
     if (const size_t mark = name.find('#'); mark != std::string::npos) name.replace(mark, 1, number);
-    return {.names = {std::move(name)}, .layout = row.layout, .part = row.part, .parts = row.parts};
+    return {.names = {std::move(name)},
+            .layout = row.layout,
+            .part = row.part,
+            .parts = row.parts,
+            .offset = row.offset};
   }
   // Heads that the family does not know have our names; older versions wrote the second one.
   return {.names = {std::string(parameter), "(no name for " + std::string(parameter) + ")"}};

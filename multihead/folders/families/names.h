@@ -22,6 +22,7 @@ struct TensorName {
   std::string_view ours, theirs;  // "decoder.#.feed_forward.w_1", "h.#.mlp.c_fc.weight"
   TensorPlace::Layout layout = TensorPlace::Layout::kMatrix;
   int part = 0, parts = 1;  // in a fused tensor
+  float offset = 0;         // TensorPlace::offset
 };
 
 /// A part of a model that a family calls otherwise than the table: what stands before the last dot of its tensors' names.

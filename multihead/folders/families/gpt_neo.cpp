@@ -1,0 +1,165 @@
+// GPT-Neo (Black et al. 2021; Hugging Face's GPTNeoForCausalLM), the family of TinyStories: a causal decoder with layer norms
+// before its sublayers and learned positions. Scores are not scaled, queries, keys and values have no biases, and layers of the
+// type "local" see a window.
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/folders/families/decoder_folder.h"
+#include "multihead/folders/known_keys.h"
+#include "multihead/io/config.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+/// Where a key may be missing, the start value is GPTNeoConfig's default.
+struct GptNeoFields {
+  int32_t vocabulary = 50257, positions = 2048, d_model = 2048, layers = 24, heads = 16, window = 256;
+  std::optional<int32_t> d_ff = {};
+  Activation activation = Activation::kGeluTanh;
+  float epsilon = 1e-5f, dropout = 0, attention_dropout = 0;
+  bool tied = true;
+  std::optional<int32_t> start = 50256, end = 50256, pad = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
+    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
+    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
+    v("num_layers", layers, {.low = 1, .high = 1024});
+    v("num_heads", heads, {.low = 1, .high = 1024});
+    v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
+    v("window_size", window, {.low = 1, .high = 1 << 20});
+    v("activation_function", activation, kHuggingFaceActivations);
+    v("layer_norm_epsilon", epsilon, {.low = 1e-30f, .high = 1});
+    v("resid_dropout", dropout, {.low = 0, .high = 0.999f});
+    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
+    v("tie_word_embeddings", tied);
+    v("bos_token_id", start, kTokenIds);
+    v("eos_token_id", end, kTokenIds);
+    v("pad_token_id", pad, kTokenIds);
+  }
+};
+
+/// Which layers are local, by "attention_types", [[["global", "local"], 12]]: types and how often they repeat.
+std::vector<bool> local_layers(std::string_view json, std::string_view name, int32_t layers,
+                               std::vector<std::string>& wrong) {
+  const auto document = parse_json_strictly(json, name);
+  const auto found = document.find("attention_types");
+  const nlohmann::json types = found != document.end() && !found->is_null()
+                                   ? *found
+                                   : nlohmann::json::parse(R"([[["global","local"],12]])");
+  constexpr const char* kExpected =
+      "expected lists of types and how often they repeat, [[[\"global\", \"local\"], 12]]";
+  std::vector<bool> local;
+  const auto refuse = [&](const std::string& why) {
+    wrong.push_back("attention_types: " + why);
+    return std::vector<bool>(static_cast<size_t>(layers));
+  };
+  if (!types.is_array()) return refuse(kExpected);
+  for (const auto& item : types) {
+    if (!item.is_array() || item.size() != 2 || !item[0].is_array() || !item[1].is_number_unsigned())
+      return refuse(kExpected);
+    const auto times = item[1].get<uint64_t>();
+    if (times * item[0].size() > 1024) return refuse("more than 1024 layers");
+    for (uint64_t i = 0; i < times; ++i) {
+      for (const auto& type : item[0]) {
+        if (type != "global" && type != "local")
+          return refuse(fmt::format("expected \"global\" or \"local\", got {}", json_excerpt(type)));
+        local.push_back(type == "local");
+      }
+    }
+  }
+  if (std::ssize(local) != layers)
+    return refuse(
+        fmt::format("{} types; expected one for each layer, num_layers is {}", local.size(), layers));
+  return local;
+}
+
+constexpr std::array kGptNeoNames = {
+    TensorName{"embedding", "wte.weight"},
+    TensorName{"positions", "wpe.weight"},
+    TensorName{"decoder.final_norm.gain", "ln_f.weight", kOneRow},
+    TensorName{"decoder.final_norm.bias", "ln_f.bias", kOneRow},
+    TensorName{"decoder.#.self_attention_norm.gain", "h.#.ln_1.weight", kOneRow},
+    TensorName{"decoder.#.self_attention_norm.bias", "h.#.ln_1.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_q", "h.#.attn.attention.q_proj.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.w_k", "h.#.attn.attention.k_proj.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.w_v", "h.#.attn.attention.v_proj.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.w_o", "h.#.attn.attention.out_proj.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.b_o", "h.#.attn.attention.out_proj.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward_norm.gain", "h.#.ln_2.weight", kOneRow},
+    TensorName{"decoder.#.feed_forward_norm.bias", "h.#.ln_2.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_1", "h.#.mlp.c_fc.weight", kOutIn},
+    TensorName{"decoder.#.feed_forward.b_1", "h.#.mlp.c_fc.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_2", "h.#.mlp.c_proj.weight", kOutIn},
+    TensorName{"decoder.#.feed_forward.b_2", "h.#.mlp.c_proj.bias", kOneRow},
+};
+// Masks that older versions saved.
+constexpr std::array<std::string_view, 2> kGptNeoNoWeights = {".attn.attention.bias",
+                                                              ".attn.attention.masked_bias"};
+
+CausalConfig gpt_neo_config(const GptNeoFields& f, const std::vector<bool>& local) {
+  CausalConfig config{.embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
+                      .positions = Positions::kLearned,
+                      .max_positions = f.positions,
+                      .stack = {.name = "decoder",
+                                .d_model = f.d_model,
+                                .mask = StackMask::causal(),
+                                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
+                                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
+                      .tied = f.tied,
+                      .pad_id = f.pad.value_or(-1),
+                      .eos_id = f.end.value_or(-1),
+                      .start_id = f.start.value_or(-1)};
+  for (const bool near : local) {
+    LayerConfig layer{.self_attention = {.heads = f.heads, .biases = Biases::kOutput, .scale = 1.0f},
+                      .feed_forward = {.d_ff = f.d_ff.value_or(4 * f.d_model), .activation = f.activation}};
+    if (near) layer.mask = StackMask::sliding_window(f.window);
+    config.stack.layers.push_back(layer);
+  }
+  return config;
+}
+
+FolderPlan read_gpt_neo(std::string_view json, std::string_view name) {
+  GptNeoFields fields;
+  from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
+  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
+  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  if (fields.d_model % fields.heads != 0)
+    draft.wrong.push_back(no_divisor("num_heads", fields.heads, "hidden_size", fields.d_model));
+  draft.config = gpt_neo_config(fields, local_layers(json, name, fields.layers, draft.wrong));
+  return decoder_plan({.model_type = "gpt_neo",
+                       .base = "transformer.",
+                       .tensors = kGptNeoNames,
+                       .no_weights = kGptNeoNoWeights},
+                      std::move(draft), kDecoderFields, name, [](const HeadGeometry& heads, int32_t d_model) {
+                        return heads_that_divide(heads, d_model, "num_heads");
+                      });
+}
+
+constexpr KeyAlias kGptNeoAliases[] = {{"num_attention_heads", "num_heads"},
+                                       {"num_hidden_layers", "num_layers"}};
+
+KnownKeys gpt_neo_keys() {
+  KnownKeys keys{.obeyed = keys_of(GptNeoFields()),
+                 .rules = {{.key = "attention_layers"},  // transformers makes it of attention_types
+                           {.key = "embed_dropout"},
+                           {.key = "summary_*"}}};
+  keys.obeyed.insert("attention_types");
+  return keys.add(causal_keys());
+}
+
+}  // namespace
+
+extern const Family kGptNeoFamily;
+const Family kGptNeoFamily = {"gpt_neo", "a causal decoder of GPTNeoForCausalLM", read_gpt_neo, gpt_neo_keys,
+                              kGptNeoAliases};
+
+}  // namespace mh

@@ -1,0 +1,139 @@
+// GPT-NeoX (Black et al. 2022; Hugging Face's GPTNeoXForCausalLM), the family of Pythia: a causal decoder with layer norms, whose
+// attention and feed-forward layer read the same row, unless use_parallel_residual is false. A part of each head's numbers turn.
+// Queries, keys and values are one fused matrix, head by head.
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "multihead/folders/families/decoder_folder.h"
+#include "multihead/folders/families/rope_fields.h"
+#include "multihead/folders/known_keys.h"
+#include "multihead/io/config.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+/// Where a key may be missing, the start value is GPTNeoXConfig's default.
+struct GptNeoxFields {
+  int32_t vocabulary = 50432, positions = 2048, d_model = 6144, layers = 44, heads = 64, d_ff = 24576;
+  Activation activation = Activation::kGelu;
+  float epsilon = 1e-5f, dropout = 0, attention_dropout = 0;
+  bool parallel = true, attention_bias = true, tied = false;
+  std::optional<RopeFields> rope = {}, older_rope = {};
+  double base = 10000,
+         rotated_share = 0.25;  // where rope_parameters have none, in the files of older versions
+  std::optional<int32_t> start = 0, end = 2, pad = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
+    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
+    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
+    v("num_hidden_layers", layers, {.low = 1, .high = 1024});
+    v("num_attention_heads", heads, {.low = 1, .high = 1024});
+    v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
+    v("hidden_act", activation, kHuggingFaceActivations);
+    v("layer_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
+    v("hidden_dropout", dropout, {.low = 0, .high = 0.999f});
+    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
+    v("use_parallel_residual", parallel);
+    v("attention_bias", attention_bias);
+    v("tie_word_embeddings", tied);
+    v("rope_parameters", rope);
+    v("rope_scaling", older_rope);
+    v("rotary_emb_base", base, {.low = 1e-3, .high = 1e12});
+    v("rotary_pct", rotated_share, {.low = 0, .high = 1});
+    v("bos_token_id", start, kTokenIds);
+    v("eos_token_id", end, kTokenIds);
+    v("pad_token_id", pad, kTokenIds);
+  }
+};
+
+constexpr std::array kGptNeoxNames = {
+    TensorName{"embedding", "embed_in.weight"},
+    TensorName{"decoder.final_norm.gain", "final_layer_norm.weight", kOneRow},
+    TensorName{"decoder.final_norm.bias", "final_layer_norm.bias", kOneRow},
+    TensorName{"decoder.#.self_attention_norm.gain", "layers.#.input_layernorm.weight", kOneRow},
+    TensorName{"decoder.#.self_attention_norm.bias", "layers.#.input_layernorm.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_q", "layers.#.attention.query_key_value.weight", kOutIn, 0, 3},
+    TensorName{"decoder.#.self_attention.w_k", "layers.#.attention.query_key_value.weight", kOutIn, 1, 3},
+    TensorName{"decoder.#.self_attention.w_v", "layers.#.attention.query_key_value.weight", kOutIn, 2, 3},
+    TensorName{"decoder.#.self_attention.b_q", "layers.#.attention.query_key_value.bias", kOneRow, 0, 3},
+    TensorName{"decoder.#.self_attention.b_k", "layers.#.attention.query_key_value.bias", kOneRow, 1, 3},
+    TensorName{"decoder.#.self_attention.b_v", "layers.#.attention.query_key_value.bias", kOneRow, 2, 3},
+    TensorName{"decoder.#.self_attention.w_o", "layers.#.attention.dense.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.b_o", "layers.#.attention.dense.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward_norm.gain", "layers.#.post_attention_layernorm.weight", kOneRow},
+    TensorName{"decoder.#.feed_forward_norm.bias", "layers.#.post_attention_layernorm.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_1", "layers.#.mlp.dense_h_to_4h.weight", kOutIn},
+    TensorName{"decoder.#.feed_forward.b_1", "layers.#.mlp.dense_h_to_4h.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_2", "layers.#.mlp.dense_4h_to_h.weight", kOutIn},
+    TensorName{"decoder.#.feed_forward.b_2", "layers.#.mlp.dense_4h_to_h.bias", kOneRow},
+};
+// Masks and angles that older versions saved.
+constexpr std::array<std::string_view, 3> kGptNeoxNoWeights = {".attention.bias", ".attention.masked_bias",
+                                                               ".rotary_emb.inv_freq"};
+
+CausalConfig gpt_neox_config(const GptNeoxFields& f, const RopePositions& rope) {
+  CausalConfig config{
+      .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
+      .positions = Positions::kRotary,
+      .max_positions = rope.longest,
+      .stack = {.name = "decoder",
+                .d_model = f.d_model,
+                .mask = StackMask::causal(),
+                .positions = Positions::kRotary,
+                .rotary = rope.rotary,
+                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
+                .order = f.parallel ? SublayerOrder::kParallel : SublayerOrder::kOneAfterAnother,
+                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
+      .tied = f.tied,
+      .pad_id = f.pad.value_or(-1),
+      .eos_id = f.end.value_or(-1),
+      .start_id = f.start.value_or(-1)};
+  config.stack.layers.assign(
+      static_cast<size_t>(f.layers),
+      {.self_attention = {.heads = f.heads, .biases = f.attention_bias ? Biases::kAll : Biases::kNone},
+       .feed_forward = {.d_ff = f.d_ff, .activation = f.activation}});
+  return config;
+}
+
+FolderPlan read_gpt_neox(std::string_view json, std::string_view name) {
+  GptNeoxFields fields;
+  from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
+  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
+  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  if (fields.d_model % fields.heads != 0)
+    draft.wrong.push_back(no_divisor("num_attention_heads", fields.heads, "hidden_size", fields.d_model));
+  const RopeFields rope = fields.older_rope ? *fields.older_rope : fields.rope.value_or(RopeFields{});
+  const int32_t d_head = fields.d_model / fields.heads;
+  draft.config = gpt_neox_config(fields, positions_of(rope,
+                                                      {.base = fields.base,
+                                                       .d_head = d_head,
+                                                       .rotated_share = fields.rotated_share,
+                                                       .max_positions = fields.positions},
+                                                      draft.wrong, draft.remarks));
+  return decoder_plan({.model_type = "gpt_neox",
+                       .base = "gpt_neox.",
+                       .tensors = kGptNeoxNames,
+                       .output = "embed_out.weight",
+                       .no_weights = kGptNeoxNoWeights,
+                       .block = d_head},
+                      std::move(draft), kDecoderFields, name, [](const HeadGeometry& heads, int32_t d_model) {
+                        return heads_that_divide(heads, d_model, "num_attention_heads");
+                      });
+}
+
+KnownKeys gpt_neox_keys() {
+  KnownKeys keys{.obeyed = keys_of(GptNeoxFields())};
+  return keys.add(causal_keys());
+}
+
+}  // namespace
+
+extern const Family kGptNeoxFamily;
+const Family kGptNeoxFamily = {"gpt_neox", "a causal decoder of GPTNeoXForCausalLM", read_gpt_neox,
+                               gpt_neox_keys};
+
+}  // namespace mh

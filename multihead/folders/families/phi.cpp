@@ -1,0 +1,129 @@
+// Phi (Li et al. 2023; Hugging Face's PhiForCausalLM), Phi-1 to Phi-2: a causal decoder whose attention and feed-forward layer
+// read the same row through one layer norm. A part of each head's numbers turn, and the output layer has a bias.
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "multihead/folders/families/decoder_folder.h"
+#include "multihead/folders/families/rope_fields.h"
+#include "multihead/folders/known_keys.h"
+#include "multihead/io/config.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+/// Where a key may be missing, the start value is PhiConfig's default.
+struct PhiFields {
+  int32_t vocabulary = 51200, positions = 2048, d_model = 2048, layers = 24, heads = 32, d_ff = 8192;
+  std::optional<int32_t> key_heads = {};
+  Activation activation = Activation::kGeluTanh;
+  float epsilon = 1e-5f, dropout = 0, attention_dropout = 0;
+  bool tied = false, query_key_norm = false;
+  std::optional<RopeFields> rope = {}, older_rope = {};
+  double base = 10000, rotated_share = 0.5;
+  std::optional<int32_t> start = 1, end = 2, pad = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
+    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
+    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
+    v("num_hidden_layers", layers, {.low = 1, .high = 1024});
+    v("num_attention_heads", heads, {.low = 1, .high = 1024});
+    v("num_key_value_heads", key_heads, {.low = 1, .high = 1024});
+    v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
+    v("hidden_act", activation, kHuggingFaceActivations);
+    v("layer_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
+    v("resid_pdrop", dropout, {.low = 0, .high = 0.999f});
+    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
+    v("qk_layernorm", query_key_norm);
+    v("tie_word_embeddings", tied);
+    v("rope_parameters", rope);
+    v("rope_scaling", older_rope);
+    v("rope_theta", base, {.low = 1e-3, .high = 1e12});
+    v("partial_rotary_factor", rotated_share, {.low = 0, .high = 1});
+    v("bos_token_id", start, kTokenIds);
+    v("eos_token_id", end, kTokenIds);
+    v("pad_token_id", pad, kTokenIds);
+  }
+};
+
+constexpr std::array kPhiNames = {
+    TensorName{"embedding", "embed_tokens.weight"},
+    TensorName{"decoder.final_norm.gain", "final_layernorm.weight", kOneRow},
+    TensorName{"decoder.final_norm.bias", "final_layernorm.bias", kOneRow},
+    TensorName{"decoder.#.self_attention_norm.gain", "layers.#.input_layernorm.weight", kOneRow},
+    TensorName{"decoder.#.self_attention_norm.bias", "layers.#.input_layernorm.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_q", "layers.#.self_attn.q_proj.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.b_q", "layers.#.self_attn.q_proj.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_k", "layers.#.self_attn.k_proj.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.b_k", "layers.#.self_attn.k_proj.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_v", "layers.#.self_attn.v_proj.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.b_v", "layers.#.self_attn.v_proj.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_o", "layers.#.self_attn.dense.weight", kOutIn},
+    TensorName{"decoder.#.self_attention.b_o", "layers.#.self_attn.dense.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_1", "layers.#.mlp.fc1.weight", kOutIn},
+    TensorName{"decoder.#.feed_forward.b_1", "layers.#.mlp.fc1.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_2", "layers.#.mlp.fc2.weight", kOutIn},
+    TensorName{"decoder.#.feed_forward.b_2", "layers.#.mlp.fc2.bias", kOneRow},
+};
+constexpr std::array<std::string_view, 1> kPhiNoWeights = {".rotary_emb.inv_freq"};
+
+CausalConfig phi_config(const PhiFields& f, const RopePositions& rope) {
+  CausalConfig config{.embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
+                      .positions = Positions::kRotary,
+                      .max_positions = rope.longest,
+                      .stack = {.name = "decoder",
+                                .d_model = f.d_model,
+                                .mask = StackMask::causal(),
+                                .positions = Positions::kRotary,
+                                .rotary = rope.rotary,
+                                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
+                                .order = SublayerOrder::kParallelOneNorm,
+                                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
+                      .tied = f.tied,
+                      .output_bias = true,
+                      .pad_id = f.pad.value_or(-1),
+                      .eos_id = f.end.value_or(-1),
+                      .start_id = f.start.value_or(-1)};
+  config.stack.layers.assign(static_cast<size_t>(f.layers),
+                             {.self_attention = {.heads = f.heads, .key_heads = f.key_heads.value_or(0)},
+                              .feed_forward = {.d_ff = f.d_ff, .activation = f.activation}});
+  return config;
+}
+
+FolderPlan read_phi(std::string_view json, std::string_view name) {
+  PhiFields fields;
+  from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
+  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
+  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  const int32_t key_heads = fields.key_heads.value_or(fields.heads);
+  if (fields.d_model % fields.heads != 0)
+    draft.wrong.push_back(no_divisor("num_attention_heads", fields.heads, "hidden_size", fields.d_model));
+  if (fields.heads % key_heads != 0)
+    draft.wrong.push_back(no_divisor("num_key_value_heads", key_heads, "num_attention_heads", fields.heads));
+  if (fields.query_key_norm)
+    draft.wrong.emplace_back("qk_layernorm is true; expected queries and keys without layer norms");
+  const RopeFields rope = fields.older_rope ? *fields.older_rope : fields.rope.value_or(RopeFields{});
+  draft.config = phi_config(fields, positions_of(rope,
+                                                 {.base = fields.base,
+                                                  .d_head = fields.d_model / fields.heads,
+                                                  .rotated_share = fields.rotated_share,
+                                                  .max_positions = fields.positions},
+                                                 draft.wrong, draft.remarks));
+  return decoder_plan({.model_type = "phi", .tensors = kPhiNames, .no_weights = kPhiNoWeights},
+                      std::move(draft), kDecoderFields, name, grouped_heads);
+}
+
+KnownKeys phi_keys() {
+  KnownKeys keys{.obeyed = keys_of(PhiFields()), .rules = {{.key = "embd_pdrop"}}};
+  return keys.add(causal_keys());
+}
+
+}  // namespace
+
+extern const Family kPhiFamily;
+const Family kPhiFamily = {"phi", "a causal decoder of PhiForCausalLM", read_phi, phi_keys};
+
+}  // namespace mh
