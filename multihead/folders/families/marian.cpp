@@ -218,12 +218,12 @@ constexpr OracleStack kMarianStacks[] = {
      .attentions = std::span(kMarianAttentions).first(1),
      .second_linear = "fc2"},
     {.name = "decoder", .layers = "decoder.layers", .attentions = kMarianAttentions, .second_linear = "fc2"}};
-constexpr OracleModules kMarianModules = {.stacks = kMarianStacks};
+constexpr OracleModules kMarianOracle = {.stacks = kMarianStacks};
 
 extern const Family kMarianFamily;
 const Family kMarianFamily = {kMarian,        "an encoder-decoder of MarianMTModel",
                               read_marian,    marian_keys,
-                              kMarianAliases, &kMarianModules};
+                              kMarianAliases, &kMarianOracle};
 extern const Family kMultiheadFamily;
 const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead,
                                  multihead_keys};
