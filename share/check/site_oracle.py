@@ -13,9 +13,9 @@ import os
 import platform
 import sys
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+if __name__ == "__main__":  # not in the program of another one
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 try:
     import numpy as np
     import torch
@@ -336,6 +336,7 @@ def computed(request, kind):
 def answer(request_file, answer_file):
     with open(request_file, encoding="utf-8") as file:
         request = json.load(file)
+    threads = torch.get_num_threads()
     torch.set_num_threads(request["threads"])
     try:
         kind = class_of(request)
@@ -345,6 +346,8 @@ def answer(request_file, answer_file):
         lines = [line for line in str(error).splitlines() if line.strip()] or [""]
         sys.exit(f"transformers {transformers.__version__} cannot compute {request['folder']}: "
                  f"{type(error).__name__}: {lines[-1].strip()}")
+    finally:
+        torch.set_num_threads(threads)
     save_file({name: (t if t.dtype == torch.int64 else t.float()).contiguous().numpy() for name, t in tensors.items()},
               answer_file,
               metadata={"python": platform.python_version(), "executable": sys.executable, "torch": torch.__version__,

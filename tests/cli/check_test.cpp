@@ -59,7 +59,8 @@ TEST(CheckTool, SaysWhatCannotBeRun) {
   expect_error(run_tool("check " + model + " --python /nowhere/python"), 1,
                "cannot run /nowhere/python: No such file");
   expect_error(run_tool("check " + model + " --python /bin/false"), 1, "/bin/false ended with status 1");
-  expect_error(run_tool("check " + golden_folder("gguf/untied_llama3.gguf")), 1, "transformers opens folders");
+  expect_error(run_tool("check " + golden_folder("gguf/untied_llama3.gguf")), 1,
+               "transformers opens folders");
   expect_error(run_tool("check " + model + " --tolerance 0"), 2, "--tolerance");
 }
 
@@ -73,9 +74,9 @@ TEST(CheckTool, SaysWhatAPythonLacks) {
 }
 
 // Runs only when MULTIHEAD_PYTHON names a Python with torch and transformers (`make oracles`).
-class CheckedByTransformers : public testing::TestWithParam<const char*> {};
+class CheckOracle : public testing::TestWithParam<const char*> {};
 
-TEST_P(CheckedByTransformers, IsRight) {
+TEST_P(CheckOracle, IsRight) {
   const char* const python = std::getenv("MULTIHEAD_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
   const auto result = run_tool("check " + golden_folder(GetParam()) + " --python " + python);
@@ -84,7 +85,7 @@ TEST_P(CheckedByTransformers, IsRight) {
   EXPECT_THAT(result.err, testing::Not(HasSubstr("were not compared")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, CheckedByTransformers,
+INSTANTIATE_TEST_SUITE_P(Families, CheckOracle,
                          testing::Values("bert/masked", "bert/pretraining", "distilbert/masked",
                                          "gemma3_text/plain", "gpt2/tied", "gpt_neo/windows",
                                          "gpt_neox/parallel", "gpt_neox/sequential_bf16",
