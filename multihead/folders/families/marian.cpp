@@ -221,9 +221,8 @@ constexpr OracleStack kMarianStacks[] = {
 constexpr OracleModules kMarianOracle = {.stacks = kMarianStacks};
 
 extern const Family kMarianFamily;
-const Family kMarianFamily = {kMarian,        "an encoder-decoder of MarianMTModel",
-                              read_marian,    marian_keys,
-                              kMarianAliases, &kMarianOracle};
+const Family kMarianFamily = {
+    kMarian, "an encoder-decoder of MarianMTModel", read_marian, marian_keys, kMarianAliases, &kMarianOracle};
 extern const Family kMultiheadFamily;
 const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead,
                                  multihead_keys};
