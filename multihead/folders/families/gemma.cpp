@@ -105,7 +105,7 @@ FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_vi
   DecoderDraft draft = llama_draft(kind, fields, name);
   CausalConfig& config = draft.config;
   config.embedding.scaled = true;
-  if (fields.score_cap || fields.logit_cap) draft.wrong.emplace_back("soft caps TODO");
+  config.logit_soft_cap = fields.logit_cap;
   if (names_windows(fields.layer_types) && !fields.window)
     draft.wrong.emplace_back("layer_types names \"sliding_attention\", but there is no sliding_window");
   RotaryOptions near = config.stack.rotary;
@@ -117,6 +117,7 @@ FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_vi
   for (size_t i = 0; i < config.stack.layers.size(); ++i) {
     LayerConfig& layer = config.stack.layers[i];
     layer.self_attention.scale = 1 / std::sqrt(fields.scale_of);
+    layer.self_attention.soft_cap = fields.score_cap;
     if (!fields.window ||
         !has_window(fields.layer_types, i, (i + 1) % static_cast<size_t>(fields.full_every) != 0))
       continue;
