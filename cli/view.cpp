@@ -20,6 +20,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/checkpoint_names.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/reports/page/heads_page.h"
 #include "multihead/heads/reports/page/page_run.h"
@@ -159,10 +160,10 @@ void run(ViewFlags& flags) {
     translate_missing(load_model(flags.checkpoints.empty() ? runs.front().path : runs.back().path), sites,
                       texts);
   for (const RunToShow& shown : runs) {
-    const SentenceModel model =
-        flags.no_importance ? SentenceModel{.folder = load_model(shown.path)} : load_scored(shown.path);
-    model.folder.model->check(changed);
-    if (!flags.head.empty()) model.folder.model->heads_named(HeadPattern(flags.head));
+    const ScoredModel model =
+        flags.no_importance ? ScoredModel(load_model(shown.path)) : load_scored(shown.path);
+    model.folder().model->check(changed);
+    if (!flags.head.empty()) model.folder().model->heads_named(HeadPattern(flags.head));
     Progress progress("measured", "sentences");
     PageRun run = page_run(model, texts,
                            {.name = shown.name,

@@ -3,17 +3,17 @@
 #include <vector>
 
 #include "multihead/base/file.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/folders/weights_hash.h"
 #include "multihead/heads/corpus/corpus_files.h"
-#include "multihead/heads/importance/scored_texts.h"
 #include "multihead/heads/reports/page/heads_page.h"
 #include "multihead/heads/reports/page/page_attribution.h"
 
 namespace mh {
 
 DemoPage write_demo_page(const DemoSettings& settings, const DemoResult& result) {
-  const SentenceModel model = load_scored_model(settings.folder / "model");
-  const ModelFolder& folder = model.folder;
+  const ScoredModel model = load_scored_model(settings.folder / "model");
+  const ModelFolder& folder = model.folder();
   const auto test = [&](const char* ending) {
     return (settings.folder / "corpus" / "test").string() + ending;
   };

@@ -28,7 +28,7 @@ TEST(PruningCurve, ScoresOtherTextsWithHeadsMutedInOrder) {
     const HeadsText text = lines_of_importance(family.texts.kind == ScoreKind::kTranslation);
     TextCorpus corpus(text);
     const PruningCurve curve = pruning_curve(family.model, corpus, {}, {.points = 3, .random_orders = 4});
-    const std::vector<HeadName> heads = family.model.folder.model->heads_named(HeadPattern("*"));
+    const std::vector<HeadName> heads = family.model.folder().model->heads_named(HeadPattern("*"));
     EXPECT_EQ(curve.importance.read.sentences, 3);
     EXPECT_EQ(curve.scored, 2);
     ASSERT_EQ(curve.order.size(), heads.size());

@@ -183,9 +183,9 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
   const bool opens = data_->runs.empty();  // the page opens at this run
   if (opens && !options_.head.empty()) {
     const HeadName head = folder.model->heads_named(HeadPattern(options_.head)).front();
-    data_->opens = opening_at(evidence, head.name());
+    data_->opens = opening_at(*folder.model, evidence, head.name());
   } else if (opens) {
-    data_->opens = best_opening(evidence);
+    data_->opens = best_opening(*folder.model, evidence);
   }
   if (!run.walk.empty()) folder.model->attention(run.walk);
   HeadsJson json{{"name", run.name},

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/reports/page/heads_page.h"
 
@@ -28,7 +28,6 @@ struct PageRunOptions {
 };
 
 /// Measures a run for HeadsPage::add_run(). The model outlives it. Throws as the measures do.
-PageRun page_run(const SentenceModel& model, const std::vector<PageText>& texts,
-                 const PageRunOptions& options);
+PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts, const PageRunOptions& options);
 
 }  // namespace mh
