@@ -39,6 +39,10 @@ TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"bleu.md"}, "How BLEU is computed");
   expect_current("docs/verbs", {"bleu.md"}, "Significance by bootstrap resampling");
   expect_current("docs/verbs", {"translate.md"}, "Search");
+  for (const char* group : {"A layer of a model", "A layer of your own", "A random layer"})
+    expect_current("docs/verbs", {"trace.md"}, group);
+  for (const char* group : {"Texts and models", "A corpus", "The page"})
+    expect_current("docs/verbs", {"view.md"}, group);
   expect_current("docs/heads", {"attribution.md"}, "Attribution");
   expect_current("docs/heads", {"attribution.md"}, "A corpus");
   expect_current("docs/heads", {"circuits.md"}, "Circuits");
