@@ -72,6 +72,7 @@ class SettingFlags {
       if (*about.otherwise != '\0') flag->default_str(about.otherwise);
       if (*about.value != '\0') flag->type_name(about.value);
       flag->group(about.group)->rare(about.rare);
+      flag->setting = name;
       flags_.emplace(name, flag);
     }
 
