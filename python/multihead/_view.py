@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable
 
@@ -34,6 +33,8 @@ class Page:
         _native.write_file(os.fspath(path), self.html)
 
     def _repr_html_(self) -> str:
+        import html
+
         return (
             f'<iframe title="{html.escape(self.title, quote=True)}" srcdoc="{html.escape(self.html, quote=True)}" '
             f'style="width: 100%; height: {self.height}px; border: 1px solid #8888"></iframe>'
