@@ -13,6 +13,7 @@
 
 #include "cli/verb.h"
 #include "cli/verbs.h"
+#include "multihead/base/error.h"
 #include "multihead/base/file.h"
 
 namespace mh::cli {
@@ -95,8 +96,11 @@ void add_pages(Verb& app) {
         write_tables(in / (other->get_name() + ".md"), "flags",
                      [&](const std::string& group) { return table_of(*other, group); });
     }
-    write_tables(pages / "file-formats.md", "options",
-                 [&](const std::string& parent) { return table_of_options(*app.verb(parent)); });
+    write_tables(pages / "file-formats.md", "options", [&](const std::string& name) {
+      const Verb* const parent = app.verb(name);
+      MH_ASSERT(parent != nullptr);
+      return table_of_options(*parent);
+    });
   });
 }
 
