@@ -153,9 +153,9 @@ inline bool starts_equal(HeadInitialisation initialisation) {
 // Each value of these enums has one file in geometries/, which defines the specialisation for it below.
 // Heads that read the whole row use the scheme of their Scores, other heads that of their HeadInput::Kind.
 // If a value has no file, the program does not link.
-class HeadScheme;      // geometries/head_scheme.h: how queries, keys and values are projected
-class WeightScheme;    // geometries/weight_scheme.h: the weights that average the values
-class QueryKeyScheme;  // geometries/query_key_scheme.h: what is done to queries and keys before their product
+class HeadScheme;      // nn/head_scheme.h: how queries, keys and values are projected
+class WeightScheme;    // nn/weight_scheme.h: the weights that average the values
+class QueryKeyScheme;  // nn/query_key_scheme.h: what is done to queries and keys before their product
 
 template <auto kWay>
 const HeadScheme& head_scheme();

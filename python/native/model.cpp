@@ -49,10 +49,10 @@ void save(const LoadedModel& loaded, const std::string& path, const std::string&
         "Transformers could not open the folder: {}; allow a folder that multihead opens: `own_format`",
         format.why));
   }
-  const SaveFolderOptions options{.type = value_named(dtype, kTypes, "dtype"),
-                                  .own_format = own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
-                                  .removed = loaded.removed(),
-                                  .replace = overwrite ? Replace::kAnyModel : Replace::kOwnFolders};
+  const SaveOptions options{.type = value_named(dtype, kTypes, "dtype"),
+                            .own_format = own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
+                            .removed = loaded.removed(),
+                            .replace = overwrite ? Replace::kAnyModel : Replace::kOwnFolders};
   // With own_format the caller knows that Transformers does not open it.
   if (format.kind == SavedFormat::Kind::kPrunedHeads) warn(format_line(format, loaded.folder().model_type));
   long_call([&] { save_model_folder(path, loaded.folder(), options); });

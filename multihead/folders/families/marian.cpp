@@ -202,11 +202,13 @@ KnownKeys multihead_keys() {
 }  // namespace
 
 extern const Family kMarianFamily;
-const Family kMarianFamily = {kMarian, "an encoder-decoder of MarianMTModel", read_marian, marian_keys,
-                              kMarianAliases};
+const Family kMarianFamily = {kMarian,        "an encoder-decoder of MarianMTModel",
+                              read_marian,    marian_keys,
+                              kMarianAliases, encoder_decoder_contents};
 extern const Family kMultiheadFamily;
-const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead,
-                                 multihead_keys};
+const Family kMultiheadFamily = {
+    kMultihead, "an encoder-decoder of multihead", read_multihead, multihead_keys,
+    {},         encoder_decoder_contents};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.

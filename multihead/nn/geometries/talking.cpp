@@ -13,8 +13,8 @@
 
 #include "multihead/autograd/attention_maps.h"
 #include "multihead/autograd/ops.h"
-#include "multihead/nn/geometries/weight_scheme.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {

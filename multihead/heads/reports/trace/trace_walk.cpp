@@ -17,8 +17,8 @@
 #include "multihead/heads/reports/trace/trace.h"
 #include "multihead/heads/reports/trace/trace_recorder.h"
 #include "multihead/nn/attention.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {
