@@ -56,10 +56,6 @@ const std::map<std::string, Rooms>& arrows() {
 /// A folder inside a room, such as nn/geometries, is the room's own: nobody else includes its headers, but for these.
 const std::set<std::string>& doors() {
   static const std::set<std::string> doors = {
-      // What heads of a kind do with their weights: conversions, circuits and traces compute with it.
-      "multihead/nn/geometries/head_scheme.h",
-      "multihead/nn/geometries/query_key_scheme.h",
-      "multihead/nn/geometries/weight_scheme.h",
       // Our own format, in which a training saves its translator and a study its runs.
       "multihead/folders/families/marian.h",
       // Where a family keeps its parameters: a study reads matrices of other models.
