@@ -95,7 +95,7 @@ TEST(GgufBlocks, EachBitOfABlockChangesItsNumbers) {
     ASSERT_EQ(expected.size(), 2 * bits) << facts.name;
     std::vector<float> numbers(static_cast<size_t>(facts.block));
     std::vector<bool> shows(bits);
-    for (const size_t rest : {0, 1}) {
+    for (const size_t rest : {size_t{0}, size_t{1}}) {
       std::vector<std::byte> block = block_of(facts, rest == 0 ? 0 : 255, places);
       read_gguf_blocks(type, block, numbers);
       const int32_t without = hash_of_numbers(numbers);

@@ -98,11 +98,11 @@ def small_tokenizer():
     return made
 
 
-def write_byte_level(writer, tokenizer):
+def write_byte_level(writer, tokenizer, words="smollm"):
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     state = json.loads(tokenizer.to_str())
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
+    writer.add_tokenizer_pre(words)
     writer.add_token_list([token for token, _ in vocabulary])
     writer.add_token_types([3 if token.startswith("<|") else 1 for token, _ in vocabulary])
     writer.add_token_merges([" ".join(merge) for merge in state["model"]["merges"]])
