@@ -147,7 +147,7 @@ class GgufFolder final : public FolderSource {
     };
     plan.description = "its metadata";
     plan.remedy = "get the file again";
-    plan.remarks = remarks_;
+    plan.remarks.insert(plan.remarks.begin(), remarks_.begin(), remarks_.end());
     return plan;
   }
   TensorFiles tensors() const override {

@@ -47,11 +47,16 @@ class GgufArchitectures : public testing::TestWithParam<std::string> {
  protected:
   GoldenModel golden{kArchitectureGoldens, GetParam()};
   fs::path path = golden.folder.string() + ".gguf";
+
+  /// A folder is read without remark, but that longer texts would need other factors.
+  static testing::Matcher<std::string> is_known() {
+    return testing::AnyOf("", testing::HasSubstr("long_factor is not done"));
+  }
 };
 
 TEST_P(GgufArchitectures, StatesAndLogitsAreThoseOfTheModel) {
   const ModelFolder folder = load_model_folder(path);
-  EXPECT_EQ(folder.remark(), "");
+  EXPECT_THAT(folder.remark(), is_known());
   EXPECT_EQ(folder.model_type, gguf_architecture(golden_file(GetParam())).model_type);
   expect_states_and_logits(folder.language_model(), golden);
 }
@@ -60,7 +65,7 @@ TEST_P(GgufArchitectures, TheConvertedFolderIsTheSameModel) {
   const ScratchFolder scratch;
   save_model_folder(scratch / "folder", load_model_folder(path));
   const ModelFolder folder = load_model_folder(scratch / "folder");
-  EXPECT_EQ(folder.remark(), "");
+  EXPECT_THAT(folder.remark(), is_known());
   expect_states_and_logits(folder.language_model(), golden);
 }
 

@@ -134,7 +134,7 @@ def by_head(numbers, heads):
     return numbers.reshape(3, heads, -1, *numbers.shape[1:]).swapaxes(0, 1).reshape(numbers.shape)
 
 
-def make(folder, name, arch, class_name, write, kinds, layers=2, **fields):
+def make(folder, name, arch, class_name, write, kinds, layers=2, longest=23, **fields):
     torch.manual_seed(11)
     random = np.random.default_rng(13)
     tokenizer = small_tokenizer()
@@ -170,7 +170,7 @@ def make(folder, name, arch, class_name, write, kinds, layers=2, **fields):
                 numbers = by_head(numbers, config.num_attention_heads)
             parameter.copy_(torch.tensor(numbers))
     finish(writer)
-    save_file(numbers_of(model.double(), [1, 2, 23, 7]), folder / f"{name}.golden.safetensors")
+    save_file(numbers_of(model.double(), [1, 2, longest, 7]), folder / f"{name}.golden.safetensors")
 
 
 def check_folder(folder, name):
@@ -209,7 +209,7 @@ def main():
     make(folder, "phi3", ARCH.PHI3, "Phi3ForCausalLM", write_phi3, [Type.Q8_0], **grouped, sliding_window=5,
          rope_parameters=rope(1e4, partial_rotary_factor=0.5), original_max_position_embeddings=131)
     factors = dict(short_factor=[1.0, 1.0, 1.05, 1.25], long_factor=[1.1, 1.5, 2.5, 8.0])
-    make(folder, "phi3_long", ARCH.PHI3, "Phi3ForCausalLM", write_phi3, [Type.Q8_0], **grouped,
+    make(folder, "phi3_long", ARCH.PHI3, "Phi3ForCausalLM", write_phi3, [Type.Q8_0], longest=16, **grouped,
          original_max_position_embeddings=16, rope_parameters=rope(1e4, rope_type="longrope", **factors))
     for name, parallel in (("gptneox", True), ("gptneox_serial", False)):
         make(folder, name, ARCH.GPTNEOX, "GPTNeoXForCausalLM", write_neox, [Type.Q8_0], intermediate_size=64,
