@@ -63,7 +63,7 @@ void add_all(Verb& tool) {
                        {"Translation", {add_translate, add_score, add_bleu}},
                        {"Models that others trained", {add_embed, add_generate, add_fill}},
                        {"Looking inside and changing heads",
-                        {add_info, add_heads, add_view, add_trace, add_ledger, add_convert}},
+                        {add_info, add_heads, add_view, add_trace, add_ledger, add_convert, add_check}},
                        {"Everything at once", {add_demo, add_study}},
                        {"The command line", {add_completion}},
                        {"", {add_help, add_version, add_pages}}};  // these are not listed

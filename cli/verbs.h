@@ -12,6 +12,7 @@ class Verb;
 void add_all(Verb& tool);
 
 void add_bleu(Verb& app);
+void add_check(Verb& app);
 void add_completion(Verb& app);
 void add_convert(Verb& app);
 void add_embed(Verb& app);

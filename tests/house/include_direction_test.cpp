@@ -36,6 +36,7 @@ const std::map<std::string, Rooms>& arrows() {
       {"generate", {"models", "text"}},
       {"evaluate", {"models", "text"}},
       {"heads/sites", {"folders", "data", "generate"}},
+      {"check", {"heads/sites"}},
       {"heads/corpus", {"heads/sites"}},
       {"heads/conversion", {"heads/sites"}},
       {"heads/measures", {"heads/corpus", "heads/conversion"}},

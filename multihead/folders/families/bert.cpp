@@ -192,7 +192,19 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
                              int32_t d_model) { return heads_that_divide(changed, d_model, field); }};
 }
 
+constexpr OracleAttention kBertAttention[] = {{.module = "attention.self",
+                                               .queries = "attention.self.query",
+                                               .keys = "attention.self.key",
+                                               .output = "attention.output.dense",
+                                               .sum_norm = "attention.output.LayerNorm"}};
+constexpr OracleStack kBertStack[] = {{.name = "encoder",
+                                       .layers = "encoder.layer",
+                                       .attentions = kBertAttention,
+                                       .second_linear = "output.dense"}};
+extern const OracleModules kBertModules;
+const OracleModules kBertModules = {.stacks = kBertStack, .pooler = "pooler"};
+
 extern const Family kBertFamily;
-const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert, bert_keys};
+const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert, bert_keys, {}, &kBertModules};
 
 }  // namespace mh

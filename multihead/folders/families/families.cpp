@@ -54,6 +54,13 @@ std::span<const Family* const> families() {
   return kFamilies;
 }
 
+const Family* family_named(std::string_view model_type) {
+  const auto all = families();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Family* family) { return family->model_type == model_type; });
+  return found == all.end() ? nullptr : *found;
+}
+
 namespace {
 
 std::vector<OwnHeads> read_own_heads(std::string_view json, std::string_view name) {
@@ -70,9 +77,9 @@ const Family& family_of(const nlohmann::json& document, std::string_view name) {
   if (found == document.end())
     throw FormatError(fmt::format("{}: no \"model_type\"; is it the config.json of a model?", name));
   const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
+  if (const Family* const named = family_named(type)) return *named;
   std::vector<std::string> known, names;
   for (const Family* family : families()) {
-    if (family->model_type == type) return *family;
     known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));
     names.emplace_back(family->model_type);
   }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/folders/families/oracle_modules.h"
 #include "multihead/folders/pruned_heads.h"
 #include "multihead/folders/tensor_files.h"
 #include "multihead/models/model.h"
@@ -95,6 +96,7 @@ struct Family {
   /// What it knows about the keys of that file, besides those of every configuration (folders/known_keys.h).
   KnownKeys (*keys)();
   std::span<const KeyAlias> aliases = {};
+  const OracleModules* oracle = nullptr;  // null: only states and logits are compared with transformers
   /// What its folder of a model holds (folders/folder_contents.h). Null: what was read, with what changed.
   FolderContents (*write)(const SavedModel& saved, const SaveOptions& options) = nullptr;
 };
@@ -110,6 +112,8 @@ struct OwnHeadsField {
 };
 
 std::span<const Family* const> families();
+/// The family of this name in config.json; null: there is none.
+const Family* family_named(std::string_view model_type);
 /// Reads a config.json with the family that its model_type names. Throws FormatError.
 FolderPlan read_plan(std::string_view json, std::string_view name);
 /// Returns a config.json in which fields have the names that their family reads (Family::aliases), as it is when they have them

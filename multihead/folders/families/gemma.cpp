@@ -153,12 +153,27 @@ KnownKeys gemma_keys(const LlamaKind& kind) {
   return keys;
 }
 
+constexpr OracleAttention kGemmaAttention[] = {{.module = "self_attn",
+                                                .queries = "self_attn.q_proj",
+                                                .keys = "self_attn.k_proj",
+                                                .output = "self_attn.o_proj",
+                                                .added = "post_attention_layernorm",
+                                                .float32_softmax = true}};
+constexpr OracleStack kGemmaStack[] = {
+    {.layers = "layers", .states = "norm", .attentions = kGemmaAttention, .second_linear = "mlp.down_proj"}};
+constexpr OracleModules kGemmaModules = {.stacks = kGemmaStack};
+
 }  // namespace
 
 extern const Family kGemma2Family, kGemma3TextFamily;
-const Family kGemma2Family = {"gemma2", "a causal decoder of Gemma2ForCausalLM", read_gemma2,
-                              [] { return gemma_keys<GemmaFields>(kGemma2); }};
-const Family kGemma3TextFamily = {"gemma3_text", "a causal decoder of Gemma3ForCausalLM", read_gemma3,
-                                  [] { return gemma_keys<Gemma3Fields>(kGemma3); }};
+const Family kGemma2Family = {"gemma2",    "a causal decoder of Gemma2ForCausalLM",
+                              read_gemma2, [] { return gemma_keys<GemmaFields>(kGemma2); },
+                              {},          &kGemmaModules};
+const Family kGemma3TextFamily = {"gemma3_text",
+                                  "a causal decoder of Gemma3ForCausalLM",
+                                  read_gemma3,
+                                  [] { return gemma_keys<Gemma3Fields>(kGemma3); },
+                                  {},
+                                  &kGemmaModules};
 
 }  // namespace mh

@@ -130,10 +130,20 @@ KnownKeys gpt_neox_keys() {
   return keys.add(causal_keys());
 }
 
+constexpr OracleAttention kGptNeoxAttention[] = {{.module = "attention",
+                                                  .queries = "attention.query_key_value",
+                                                  .by_head = true,
+                                                  .output = "attention.dense"}};
+constexpr OracleStack kGptNeoxStack[] = {{.layers = "layers",
+                                          .states = "final_layer_norm",
+                                          .attentions = kGptNeoxAttention,
+                                          .second_linear = "mlp.dense_4h_to_h"}};
+constexpr OracleModules kGptNeoxModules = {.stacks = kGptNeoxStack};
+
 }  // namespace
 
 extern const Family kGptNeoxFamily;
-const Family kGptNeoxFamily = {"gpt_neox", "a causal decoder of GPTNeoXForCausalLM", read_gpt_neox,
-                               gpt_neox_keys};
+const Family kGptNeoxFamily = {
+    "gpt_neox", "a causal decoder of GPTNeoXForCausalLM", read_gpt_neox, gpt_neox_keys, {}, &kGptNeoxModules};
 
 }  // namespace mh

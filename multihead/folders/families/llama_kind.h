@@ -101,6 +101,16 @@ struct LlamaKind {
   Window window = Window::kNone;
 };
 
+/// The modules of such a family's class.
+inline constexpr OracleAttention kLlamaAttention[] = {{.module = "self_attn",
+                                                       .queries = "self_attn.q_proj",
+                                                       .keys = "self_attn.k_proj",
+                                                       .output = "self_attn.o_proj",
+                                                       .float32_softmax = true}};
+inline constexpr OracleStack kLlamaStack[] = {
+    {.layers = "layers", .states = "norm", .attentions = kLlamaAttention, .second_linear = "mlp.down_proj"}};
+inline constexpr OracleModules kLlamaModules = {.stacks = kLlamaStack};
+
 /// What such a family knows about the keys of config.json.
 KnownKeys llama_kind_keys(const LlamaKind& kind);
 

@@ -201,14 +201,37 @@ KnownKeys multihead_keys() {
 
 }  // namespace
 
+constexpr OracleAttention kMarianAttentions[] = {{.module = "self_attn",
+                                                  .queries = "self_attn.q_proj",
+                                                  .keys = "self_attn.k_proj",
+                                                  .output = "self_attn.out_proj",
+                                                  .sum_norm = "self_attn_layer_norm"},
+                                                 {.site = "cross_attention",
+                                                  .module = "encoder_attn",
+                                                  .queries = "encoder_attn.q_proj",
+                                                  .keys = "encoder_attn.k_proj",
+                                                  .output = "encoder_attn.out_proj",
+                                                  .sum_norm = "encoder_attn_layer_norm"}};
+constexpr OracleStack kMarianStacks[] = {
+    {.name = "encoder",
+     .layers = "encoder.layers",
+     .attentions = std::span(kMarianAttentions).first(1),
+     .second_linear = "fc2"},
+    {.name = "decoder", .layers = "decoder.layers", .attentions = kMarianAttentions, .second_linear = "fc2"}};
+constexpr OracleModules kMarianModules = {.stacks = kMarianStacks};
+
 extern const Family kMarianFamily;
-const Family kMarianFamily = {kMarian,        "an encoder-decoder of MarianMTModel",
-                              read_marian,    marian_keys,
-                              kMarianAliases, encoder_decoder_contents};
+const Family kMarianFamily = {kMarian,
+                              "an encoder-decoder of MarianMTModel",
+                              read_marian,
+                              marian_keys,
+                              kMarianAliases,
+                              &kMarianModules,
+                              encoder_decoder_contents};
 extern const Family kMultiheadFamily;
 const Family kMultiheadFamily = {
-    kMultihead, "an encoder-decoder of multihead", read_multihead, multihead_keys,
-    {},         encoder_decoder_contents};
+    kMultihead, "an encoder-decoder of multihead", read_multihead, multihead_keys, {},
+    nullptr,    encoder_decoder_contents};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.

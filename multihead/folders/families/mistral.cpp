@@ -20,7 +20,7 @@ KnownKeys mistral_keys() {
 }  // namespace
 
 extern const Family kMistralFamily;
-const Family kMistralFamily = {"mistral", "a causal decoder of MistralForCausalLM", read_mistral,
-                               mistral_keys};
+const Family kMistralFamily = {
+    "mistral", "a causal decoder of MistralForCausalLM", read_mistral, mistral_keys, {}, &kLlamaModules};
 
 }  // namespace mh

@@ -29,9 +29,20 @@ KnownKeys olmo2_keys() {
   return llama_kind_keys(kOlmo2);
 }
 
+constexpr OracleAttention kOlmo2Attention[] = {{.module = "self_attn",
+                                                .queries = "self_attn.q_proj",
+                                                .keys = "self_attn.k_proj",
+                                                .output = "self_attn.o_proj",
+                                                .added = "post_attention_layernorm",
+                                                .float32_softmax = true}};
+constexpr OracleStack kOlmo2Stack[] = {
+    {.layers = "layers", .states = "norm", .attentions = kOlmo2Attention, .second_linear = "mlp.down_proj"}};
+constexpr OracleModules kOlmo2Modules = {.stacks = kOlmo2Stack};
+
 }  // namespace
 
 extern const Family kOlmo2Family;
-const Family kOlmo2Family = {"olmo2", "a causal decoder of Olmo2ForCausalLM", read_olmo2, olmo2_keys};
+const Family kOlmo2Family = {
+    "olmo2", "a causal decoder of Olmo2ForCausalLM", read_olmo2, olmo2_keys, {}, &kOlmo2Modules};
 
 }  // namespace mh

@@ -118,9 +118,21 @@ KnownKeys opt_keys() {
   return keys.add(causal_keys());
 }
 
+constexpr OracleAttention kOptAttention[] = {{.module = "self_attn",
+                                              .queries = "self_attn.q_proj",
+                                              .keys = "self_attn.k_proj",
+                                              .output = "self_attn.out_proj",
+                                              .sum_norm = "self_attn_layer_norm",
+                                              .scaled_queries = true}};
+constexpr OracleStack kOptStack[] = {{.layers = "decoder.layers",
+                                      .states = "decoder.final_layer_norm",
+                                      .attentions = kOptAttention,
+                                      .second_linear = "fc2"}};
+constexpr OracleModules kOptModules = {.stacks = kOptStack};
+
 }  // namespace
 
 extern const Family kOptFamily;
-const Family kOptFamily = {"opt", "a causal decoder of OPTForCausalLM", read_opt, opt_keys};
+const Family kOptFamily = {"opt", "a causal decoder of OPTForCausalLM", read_opt, opt_keys, {}, &kOptModules};
 
 }  // namespace mh

@@ -121,9 +121,19 @@ KnownKeys phi_keys() {
   return keys.add(causal_keys());
 }
 
+constexpr OracleAttention kPhiAttention[] = {{.module = "self_attn",
+                                              .queries = "self_attn.q_proj",
+                                              .keys = "self_attn.k_proj",
+                                              .output = "self_attn.dense"}};
+constexpr OracleStack kPhiStack[] = {{.layers = "layers",
+                                      .states = "final_layernorm",
+                                      .attentions = kPhiAttention,
+                                      .second_linear = "mlp.fc2"}};
+constexpr OracleModules kPhiModules = {.stacks = kPhiStack};
+
 }  // namespace
 
 extern const Family kPhiFamily;
-const Family kPhiFamily = {"phi", "a causal decoder of PhiForCausalLM", read_phi, phi_keys};
+const Family kPhiFamily = {"phi", "a causal decoder of PhiForCausalLM", read_phi, phi_keys, {}, &kPhiModules};
 
 }  // namespace mh

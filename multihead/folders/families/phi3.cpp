@@ -41,9 +41,18 @@ KnownKeys phi3_keys() {
   return keys;
 }
 
+constexpr OracleAttention kPhi3Attention[] = {{.module = "self_attn",
+                                               .queries = "self_attn.qkv_proj",
+                                               .output = "self_attn.o_proj",
+                                               .float32_softmax = true}};
+constexpr OracleStack kPhi3Stack[] = {
+    {.layers = "layers", .states = "norm", .attentions = kPhi3Attention, .second_linear = "mlp.down_proj"}};
+constexpr OracleModules kPhi3Modules = {.stacks = kPhi3Stack};
+
 }  // namespace
 
 extern const Family kPhi3Family;
-const Family kPhi3Family = {"phi3", "a causal decoder of Phi3ForCausalLM", read_phi3, phi3_keys};
+const Family kPhi3Family = {"phi3",       "a causal decoder of Phi3ForCausalLM", read_phi3, phi3_keys, {},
+                            &kPhi3Modules};
 
 }  // namespace mh

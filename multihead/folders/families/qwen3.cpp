@@ -20,6 +20,7 @@ KnownKeys qwen3_keys() {
 }  // namespace
 
 extern const Family kQwen3Family;
-const Family kQwen3Family = {"qwen3", "a causal decoder of Qwen3ForCausalLM", read_qwen3, qwen3_keys};
+const Family kQwen3Family = {
+    "qwen3", "a causal decoder of Qwen3ForCausalLM", read_qwen3, qwen3_keys, {}, &kLlamaModules};
 
 }  // namespace mh

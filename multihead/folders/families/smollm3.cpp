@@ -67,7 +67,7 @@ KnownKeys smollm3_keys() {
 }  // namespace
 
 extern const Family kSmolLm3Family;
-const Family kSmolLm3Family = {"smollm3", "a causal decoder of SmolLM3ForCausalLM", read_smollm3,
-                               smollm3_keys};
+const Family kSmolLm3Family = {
+    "smollm3", "a causal decoder of SmolLM3ForCausalLM", read_smollm3, smollm3_keys, {}, &kLlamaModules};
 
 }  // namespace mh

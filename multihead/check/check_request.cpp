@@ -1,0 +1,86 @@
+#include "multihead/check/check_request.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "multihead/base/error.h"
+#include "multihead/folders/families/family.h"
+#include "multihead/nn/stack_config.h"
+
+namespace mh {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const OracleAttention& attention) {
+  return {{"site", attention.site},
+          {"module", attention.module},
+          {"queries", attention.queries},
+          {"keys", attention.keys},
+          {"by_head", attention.by_head},
+          {"output", attention.output},
+          {"added", attention.added.empty() ? attention.module : attention.added},
+          {"sum_norm", attention.sum_norm},
+          {"scaled_queries", attention.scaled_queries},
+          {"float32_softmax", attention.float32_softmax},
+          {"own_function", attention.own_function}};
+}
+
+/// Whether the norms of the stack are behind the sums.
+bool has_norms_after_sums(const Model& model, std::string_view stack) {
+  for (const StackConfig* config : model.stack_configs()) {
+    if (config->name == stack) return config->norm.placement == NormPlacement::kPost;
+  }
+  return false;
+}
+
+/// Null: the family has none.
+Json modules_of(const ModelFolder& folder) {
+  const Family* const family = family_named(folder.model_type);
+  if (family == nullptr || family->oracle == nullptr) return nullptr;
+  Json stacks = Json::array();
+  for (const OracleStack& stack : family->oracle->stacks) {
+    Json attentions = Json::array();
+    for (const OracleAttention& attention : stack.attentions) attentions.push_back(json_of(attention));
+    stacks.push_back({{"name", stack.name},
+                      {"layers", stack.layers},
+                      {"states", stack.states},
+                      {"norms_after_sums", has_norms_after_sums(*folder.model, stack.name)},
+                      {"attentions", attentions},
+                      {"second_linear", stack.second_linear}});
+  }
+  return {{"stacks", stacks}, {"pooler", family->oracle->pooler}};
+}
+
+}  // namespace
+
+std::string check_request(const ModelFolder& folder, const CheckTexts& texts, int threads) {
+  if (folder.shipped || !std::filesystem::is_directory(folder.path)) {
+    throw Error(
+        fmt::format("transformers opens folders, and {} is none; write it as one first: multihead "
+                    "convert",
+                    folder.shipped ? "demo" : folder.path.string()));
+  }
+  const ModelFacts facts = folder.model->facts();
+  const bool translates = folder.model->kind() == ModelKind::kTranslator;
+  std::vector<int32_t> suppressed;
+  if (translates) {
+    for (const int32_t id : {facts.pad_id, facts.start_id}) {
+      if (id >= 0 && id != facts.eos_id) suppressed.push_back(id);
+    }
+  }
+  const Json request = {{"folder", std::filesystem::absolute(folder.path).string()},
+                        {"kind", name_of(folder.model->kind(), kModelKindNames)},
+                        {"logits", folder.model->predicts()},
+                        {"threads", threads},
+                        {"texts", texts.ids},
+                        {"targets", texts.targets},
+                        {"start", facts.start_id},
+                        {"new_tokens", texts.new_tokens},
+                        {"suppressed", suppressed},
+                        {"modules", modules_of(folder)}};
+  return request.dump(1) + "\n";
+}
+
+}  // namespace mh

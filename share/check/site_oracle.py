@@ -1,0 +1,333 @@
+"""What transformers computes at every site (docs/sites.md) of a model folder, in double precision, text by text. It comes with
+multihead and is run by `multihead check`:
+
+    python site_oracle.py REQUEST.json ANSWER.safetensors
+
+REQUEST has the folder, token ids, and the names of the modules that compute the values (multihead/folders/families/oracle_modules.h).
+ANSWER has for each site S value.S, [rows, columns], the texts end to end; scores and weights have as many columns as the longest text
+has keys, 0 behind a text's own keys. greedy is the greedy text of each, and greedy_margins how far ahead each token was.
+"""
+
+import json
+import os
+import platform
+import sys
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+try:
+    import numpy as np
+    import torch
+    import transformers
+    from safetensors.numpy import save_file
+except ImportError as error:
+    sys.exit(f"{sys.executable} has no {error.name}; install it with: "
+             f"{sys.executable} -m pip install torch transformers safetensors numpy")
+
+
+class Sites:
+    """The values of one pass, a tensor for each text."""
+
+    def __init__(self):
+        self.values = {}
+
+    def at(self, site, value):
+        self.values.setdefault(site, []).append(value)
+        return value
+
+    def of(self, owner):
+        """at() for [T, columns] and the sites whose names begin so."""
+        return lambda part, value: self.at(f"{owner}.{part}", value)
+
+
+def attention(module, query, key, value, attention_mask, scaling=None, softcap=None, **_):
+    """An attention function of transformers: query [1, H, Tq, D], key and value [1, G, Tk, D]."""
+    heads, groups = query.shape[1], key.shape[1]
+    module.heads_seen = heads
+
+    def seen(part, x):
+        columns = module.at(part, x[0].transpose(0, 1).flatten(1))
+        return columns.unflatten(1, (x.shape[1], -1)).transpose(0, 1)
+
+    if module.scaled_queries:
+        scaling = module.scaling
+        query = query / scaling
+    queries, keys, values = seen("queries", query), seen("keys", key), seen("values", value)
+    gates = module.at("gates", torch.ones(1, heads, dtype=query.dtype))
+    outputs = []
+    for h in range(heads):
+        g = h * groups // heads
+        scores = scaling * queries[h] @ keys[g].T
+        if softcap is not None:
+            scores = softcap * torch.tanh(scores / softcap)
+        scores = module.at(f"scores.{h}", scores)
+        masked = scores if attention_mask is None else scores + attention_mask[0, 0]
+        weights = masked.to(module.softmax_type).softmax(-1).to(query.dtype)
+        weights = module.at(f"weights.{h}", weights)
+        outputs.append(weights @ values[g] * gates[0, h])
+    outputs = module.at("heads", torch.cat(outputs, 1))
+    return outputs.unflatten(1, (heads, -1))[None], None
+
+
+def own_attention(module):
+    """The same in place of GPT-Neo's method, whose masks are a buffer."""
+
+    def method(query, key, value, attention_mask=None):
+        seen = module.bias[:, :, key.shape[2] - query.shape[2]:key.shape[2], :key.shape[2]]
+        mask = torch.zeros(seen.shape, dtype=query.dtype).masked_fill(~seen, torch.finfo(query.dtype).min)
+        output, _ = attention(module, query, key, value, mask, scaling=1.0)
+        return output.transpose(1, 2), None
+
+    module._attn = method
+
+
+def rows(x):
+    """[T, columns] of one text."""
+    return x[0] if x.dim() == 3 else x
+
+
+def before(module, change):
+    """What the module reads becomes change(what it reads), both [T, columns]."""
+
+    def hook(_, args, kwargs):
+        if "hidden_states" in kwargs:
+            value = kwargs["hidden_states"]
+            return args, {**kwargs, "hidden_states": change(rows(value)).view(value.shape)}
+        return (change(rows(args[0])).view(args[0].shape), *args[1:]), kwargs
+
+    module.register_forward_pre_hook(hook, with_kwargs=True)
+
+
+def after(module, change):
+    """Likewise what it gives, of a tuple the first."""
+
+    def hook(_, __, output):
+        value = output[0] if isinstance(output, tuple) else output
+        value = change(rows(value)).reshape(value.shape)
+        return (value, *output[1:]) if isinstance(output, tuple) else value
+
+    module.register_forward_hook(hook)
+
+
+def see(at, part):
+    return lambda value: at(part, value)
+
+
+def see_fused(at, module, own, projection, by_head):
+    """One product makes queries, keys and values: side by side, or so for each head."""
+
+    def split(value):
+        if by_head:
+            parts = value.unflatten(1, (own.config.num_attention_heads, 3, -1))
+            q, k = (at(part, parts[:, :, i].flatten(1)).unflatten(1, parts.shape[1::2])
+                    for i, part in enumerate(("projected_queries", "projected_keys")))
+            return torch.stack([q, k, parts[:, :, 2]], 2).flatten(1)
+        width = weight_of(projection).shape[0]
+        q, k, v = value.split([width, (value.shape[1] - width) // 2, (value.shape[1] - width) // 2], dim=1)
+        return torch.cat([at("projected_queries", q), at("projected_keys", k), v], 1)
+
+    after(module, split)
+
+
+def weight_of(projection):
+    """[in, out]"""
+    is_out_in = isinstance(projection, torch.nn.Linear)
+    return projection.weight.T if is_out_in else projection.weight
+
+
+def see_attention(at, layer, names):
+    own, projection = layer.get_submodule(names["module"]), layer.get_submodule(names["output"])
+    own.at, own.scaled_queries = at, names["scaled_queries"]
+    own.softmax_type = torch.float32 if names["float32_softmax"] else torch.float64
+    if names["own_function"]:
+        own_attention(own)
+    before(own, see(at, "input"))
+    queries = layer.get_submodule(names["queries"])
+    if names["keys"]:
+        after(queries, see(at, "projected_queries"))
+        after(layer.get_submodule(names["keys"]), see(at, "projected_keys"))
+    else:
+        see_fused(at, queries, own, projection, names["by_head"])
+
+    def project(_, args, __):
+        parts = zip(rows(args[0]).chunk(own.heads_seen, dim=1), weight_of(projection).chunk(own.heads_seen, dim=0))
+        total = sum(at(f"contributions.{h}", z @ w) for h, (z, w) in enumerate(parts))
+        total = at("output", total if projection.bias is None else total + projection.bias)
+        return total.view(*args[0].shape[:-1], -1)
+
+    projection.register_forward_hook(project)
+
+
+def see_sum(at, part, layer, added):
+    """The sum after self-attention has no module: what is added to the layer's input gives what is lacking to it."""
+    kept = {}
+
+    def keep(value):
+        kept["input"] = value
+        return value
+
+    before(layer, keep)
+    after(added, lambda value: at(part, kept["input"] + value) - kept["input"])
+
+
+def see_layer(sites, owner, layer, stack):
+    at = sites.of(owner)
+    before(layer, see(at, "input"))
+    for names in stack["attentions"]:
+        see_attention(sites.of(f"{owner}.{names['site']}"), layer, names)
+        part = f"after_{names['site']}"
+        if stack["norms_after_sums"]:
+            after(layer.get_submodule(names["sum_norm"]), see(at, part))
+        else:
+            see_sum(at, part, layer, layer.get_submodule(names["added"]))
+    second = layer.get_submodule(stack["second_linear"])
+    before(second, see(at, "feed_forward.hidden"))
+    after(second, see(at, "feed_forward.output"))
+    after(layer, see(at, "output"))
+
+
+def see_model(sites, model, modules):
+    """modules: of the request."""
+    base = model.base_model
+    for stack in modules["stacks"]:
+        name, layers = stack["name"], base.get_submodule(stack["layers"])
+        before(layers[0], see(sites.of(name), "embeddings"))
+        for n, layer in enumerate(layers):
+            see_layer(sites, f"{name}.{n}", layer, stack)
+        parent, _, last = stack["states"].rpartition(".")
+        last = getattr(base.get_submodule(parent), last) if last else None
+        after(layers[-1] if last is None else last, see(sites.of(name), "states"))
+    if modules["pooler"] and getattr(base, modules["pooler"], None) is not None:
+        pooler = base.get_submodule(modules["pooler"])
+        name = modules["stacks"][0]["name"]
+        pooler.register_forward_hook(lambda _, __, pooled: sites.at(f"{name}.pooled", pooled))
+
+
+def joined(parts):
+    """End to end, with columns of zeros behind narrow ones."""
+    widest = max(part.shape[1] for part in parts)
+    return torch.cat([torch.nn.functional.pad(part, (0, widest - part.shape[1])) for part in parts]).detach()
+
+
+def register():
+    transformers.AttentionInterface.register("sites", attention)
+    from transformers.masking_utils import eager_mask
+
+    transformers.AttentionMaskInterface.register("sites", eager_mask)
+
+
+def class_of(request):
+    config = transformers.AutoConfig.from_pretrained(request["folder"], local_files_only=True)
+    for name in config.architectures or ():
+        if hasattr(transformers, name):
+            return getattr(transformers, name)
+    return {"causal": transformers.AutoModelForCausalLM, "translator": transformers.AutoModelForSeq2SeqLM,
+            "encoder": transformers.AutoModelForMaskedLM if request["logits"] else transformers.AutoModel}[
+                request["kind"]]
+
+
+def load(kind, request, how):
+    return kind.from_pretrained(request["folder"], dtype=torch.float64, attn_implementation=how,
+                                local_files_only=True).eval()
+
+
+def logits_of(output):
+    return output.prediction_logits if "prediction_logits" in output else output.logits
+
+
+def inputs_of(request, text):
+    if request["kind"] == "translator":
+        return dict(input_ids=torch.tensor([request["texts"][text]]),
+                    decoder_input_ids=torch.tensor([request["targets"][text]]), use_cache=False)
+    return dict(input_ids=torch.tensor([request["texts"][text]]),
+                **({} if request["kind"] == "encoder" else {"use_cache": False}))
+
+
+def states_of(request, output, sites):
+    """What a model without hooks shows: what each layer reads, and the last states."""
+    stacks = {"encoder": ["encoder"], "causal": ["decoder"], "translator": ["encoder", "decoder"]}[request["kind"]]
+    for stack in stacks:
+        states = output[f"{stack}_hidden_states" if request["kind"] == "translator" else "hidden_states"]
+        sites.at(f"{stack}.embeddings", states[0][0])
+        for n, state in enumerate(states[:-1]):
+            sites.at(f"{stack}.{n}.input", state[0])
+        sites.at(f"{stack}.states", states[-1][0])
+
+
+def greedy(request, model, text):
+    """The ids that follow, and the margin of each before the next best one, as a part of the largest logit."""
+    if request["kind"] == "translator":
+        source, ids = request["texts"][text], [request["start"]]
+    else:
+        ids = list(request["texts"][text])
+    first, margins = len(ids), []
+    for _ in range(request["new_tokens"][text]):
+        if request["kind"] == "translator":
+            given = dict(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([ids]))
+        else:
+            given = dict(input_ids=torch.tensor([ids]))
+        logits = logits_of(model(**given, use_cache=False))[0, -1]
+        logits[request["suppressed"]] = -torch.inf
+        best = logits.topk(2)
+        ids.append(best.indices[0].item())
+        margins.append(((best.values[0] - best.values[1]) / logits[logits.isfinite()].abs().max()).item())
+    return ids[first:], margins
+
+
+def computed(request, kind):
+    """Returns the tensors of the answer, and how far values at sites are from those of the model as it is."""
+    texts = range(len(request["texts"]))
+    model, sites, tensors = load(kind, request, "eager"), Sites(), {}
+    stack = "encoder" if request["kind"] == "encoder" else "decoder"
+    plain = []
+    for text in texts:
+        output = model(**inputs_of(request, text), output_hidden_states=not request["modules"])
+        if not request["modules"]:
+            states_of(request, output, sites)
+        if request["logits"]:
+            plain.append(logits_of(output)[0])
+    if plain:
+        tensors[f"value.{stack}.logits"] = joined(plain)
+    if request["new_tokens"]:
+        found = [greedy(request, model, text) for text in texts]
+        tensors["greedy"] = torch.tensor([i for ids, _ in found for i in ids], dtype=torch.int64)
+        tensors["greedy_margins"] = torch.tensor([m for _, margins in found for m in margins], dtype=torch.float64)
+    apart = 0.0
+    if request["modules"]:
+        own = any(names["own_function"] for stack in request["modules"]["stacks"] for names in stack["attentions"])
+        if not own:
+            register()
+            model.set_attn_implementation("sites")
+        see_model(sites, model, request["modules"])
+        for text in texts:
+            output = model(**inputs_of(request, text))
+            if plain:
+                scale = plain[text].abs().max()
+                apart = max(apart, ((logits_of(output)[0] - plain[text]).abs().max() / scale).item())
+    for site, parts in sites.values.items():
+        tensors[f"value.{site}"] = joined(parts)
+    return tensors, apart
+
+
+def answer(request_file, answer_file):
+    with open(request_file, encoding="utf-8") as file:
+        request = json.load(file)
+    torch.set_num_threads(request["threads"])
+    try:
+        kind = class_of(request)
+        with torch.no_grad():
+            tensors, apart = computed(request, kind)
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+        sys.exit(f"transformers {transformers.__version__} cannot compute {request['folder']}: "
+                 f"{type(error).__name__}: {lines[-1].strip()}")
+    save_file({name: (t if t.dtype == torch.int64 else t.float()).contiguous().numpy() for name, t in tensors.items()},
+              answer_file,
+              metadata={"python": platform.python_version(), "executable": sys.executable, "torch": torch.__version__,
+                        "transformers": transformers.__version__, "numpy": np.__version__, "class": kind.__name__,
+                        "apart": repr(apart)})
+
+
+if __name__ == "__main__":
+    answer(sys.argv[1], sys.argv[2])
