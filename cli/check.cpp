@@ -70,7 +70,8 @@ void add_check(Verb& app) {
   rare_flags(*verb, {"--request", "--answer"});
   flags->settings.add(*verb, CheckOptions());
   verb->footer(
-      "The texts are read by both, here in one batch, one by one, and token by token with a cache.\n"
+      "The texts are read by both, here in one batch, one by one, and token by token\n"
+      "with a cache. The tool runs the Python; it needs torch and transformers.\n"
       "Exit status 0: right; 1: something differs, or it could not be checked.\n\n"
       "Example:\n"
       "  multihead check model\n"

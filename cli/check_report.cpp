@@ -51,10 +51,10 @@ std::string verdict(const CheckReport& report) {
 std::string check_table(const CheckReport& report) {
   int64_t tokens = 0;
   for (const auto& ids : report.texts.ids) tokens += std::ssize(ids);
-  std::string table =
-      fmt::format("{} of {}, {} in all, beside {}\nof transformers {} (torch {}, Python {})\n\n",
-                  counted(std::ssize(report.texts.ids), "text"), report.model_type, counted(tokens, "token"),
-                  report.transformers_class, report.transformers, report.torch, report.python);
+  std::string table = fmt::format(
+      "{} of {}, {} in all, beside {}\nof transformers {} (torch {}, Python {}),\nrun by {}\n\n",
+      counted(std::ssize(report.texts.ids), "text"), report.model_type, counted(tokens, "token"),
+      report.transformers_class, report.transformers, report.torch, report.python, report.executable);
   table +=
       fmt::format("{:<44}{:>11}{:>11}{:>11}\n", "largest relative difference", "together", "alone", "cached");
   for (const PartDifference& part : report.parts) table += check_line(part, report.options.tolerance);

@@ -39,7 +39,9 @@ Json json_of(const GreedyDifference& greedy) {
 }  // namespace
 
 std::string check_json(const CheckReport& report, const std::string& model) {
-  Json json = {{"model", model},
+  Json json = {{"schema", 1},
+               {"verb", "check"},
+               {"model", model},
                {"model_type", report.model_type},
                {"right", report.right()},
                {"first", report.first ? json_of(*report.first) : Json(nullptr)},

@@ -18,6 +18,7 @@ docs/python.md is the guide.
 
 from . import heads
 from ._attention import attention, attention_backward
+from ._check import check
 from ._edits import At
 from ._errors import (
     ArgumentTypeError,
@@ -51,6 +52,6 @@ __all__ = [
     "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError", "Gradients",
     "Head", "InternalError", "Interrupted", "MissingFileError", "MissingPackageError", "Model", "Observation", "Page", "Remark",
     "ShapeError", "Study", "Table", "Tokens", "Training", "Translation", "UnknownNameError", "UsageError", "Word", "__version__",
-    "attention", "attention_backward", "bleu", "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads",
+    "attention", "attention_backward", "bleu", "check", "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads",
     "studies", "study", "threads", "train", "training_settings", "view",
 ]  # fmt: skip

@@ -15,6 +15,12 @@ class BleuSettings(TypedDict, total=False):
     effective_order: bool
 
 
+class CheckSettings(TypedDict, total=False):
+    tolerance: float
+    text: Sequence[str]
+    new_tokens: int
+
+
 class EmbedSettings(TypedDict, total=False):
     strict: bool
     max_batch_tokens: int

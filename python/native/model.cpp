@@ -205,6 +205,7 @@ void add_model(nb::module_& module) {
   add_tasks(model);
   add_observation(module, model);
   add_analyses(model);
+  add_check(module, model);
   add_view(module, model);
 }
 

@@ -71,6 +71,8 @@ void add_tasks(nb::class_<LoadedModel>& model);
 void add_observation(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds the analyses of heads to Model, as JSON.
 void add_analyses(nb::class_<LoadedModel>& model);
+/// Adds check to Model, and site_oracle.
+void add_check(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds the page of heads, and write_file.
 void add_view(nb::module_& module, nb::class_<LoadedModel>& model);
 

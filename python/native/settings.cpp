@@ -11,6 +11,7 @@
 #include "module_parts.h"
 #include "multihead/base/error.h"
 #include "multihead/base/suggestions.h"
+#include "multihead/check/check_model.h"
 #include "multihead/evaluate/bleu.h"
 #include "multihead/evaluate/perplexity.h"
 #include "multihead/generate/translate.h"
@@ -46,6 +47,7 @@ std::string described(Settings defaults) {
 
 std::string settings(const std::string& verb) {
   if (verb == "bleu") return described(BleuConfig());
+  if (verb == "check") return described(CheckOptions());
   if (verb == "embed") return described(EmbedTextOptions());
   if (verb == "fill") return described(FillOptions());
   if (verb == "score") return described(WindowOptions());

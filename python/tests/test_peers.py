@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import python, real_model
+from conftest import golden, python, real_model
 
 import multihead as mh
 
@@ -31,6 +31,21 @@ def test_torch_beside_it(order: str) -> None:
         print(mh.demo().translate("two dogs run ."))
     """)
     assert done.returncode == 0, done.stderr
+
+
+def test_check() -> None:
+    model = mh.load(golden("gpt2/tied"))
+    threads = torch.get_num_threads()
+    table = mh.check(model, new_tokens=3)
+    assert table.report["right"]
+    assert table.report["versions"]["transformers"] == transformers.__version__
+    assert table[0]["part"] == "decoder.embeddings"
+    assert torch.get_num_threads() == threads
+    assert not mh.check(model, tolerance=1e-9).report["right"]
+    with pytest.raises(mh.Error, match="transformers opens folders"):
+        mh.check(mh.demo())
+    with pytest.raises(mh.UsageError, match="were removed"):
+        mh.check(model.prune(["decoder.0.self_attention.1"]))
 
 
 def test_memory_is_shared() -> None:

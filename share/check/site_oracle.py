@@ -13,9 +13,9 @@ import os
 import platform
 import sys
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+if __name__ == "__main__":  # not in the program of another one
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 try:
     import numpy as np
     import torch
@@ -41,7 +41,7 @@ class Sites:
         return lambda part, value: self.at(f"{owner}.{part}", value)
 
 
-def attention(module, query, key, value, attention_mask, scaling=None, softcap=None, **_):
+def attention(module, query, key, value, attention_mask, scaling=None, softcap=None, bias=None, **_):
     """An attention function of transformers: query [1, H, Tq, D], key and value [1, G, Tk, D]."""
     heads, groups = query.shape[1], key.shape[1]
     module.heads_seen = heads
@@ -61,6 +61,8 @@ def attention(module, query, key, value, attention_mask, scaling=None, softcap=N
         scores = scaling * queries[h] @ keys[g].T
         if softcap is not None:
             scores = softcap * torch.tanh(scores / softcap)
+        if bias is not None:
+            scores = scores + bias[0, h]
         scores = module.at(f"scores.{h}", scores)
         masked = scores if attention_mask is None else scores + attention_mask[0, 0]
         weights = masked.to(module.softmax_type).softmax(-1).to(query.dtype)
@@ -70,7 +72,7 @@ def attention(module, query, key, value, attention_mask, scaling=None, softcap=N
     return outputs.unflatten(1, (heads, -1))[None], None
 
 
-def own_attention(module):
+def see_gpt_neo(module):
     """The same in place of GPT-Neo's method, whose masks are a buffer."""
 
     def method(query, key, value, attention_mask=None):
@@ -80,6 +82,22 @@ def own_attention(module):
         return output.transpose(1, 2), None
 
     module._attn = method
+
+
+def see_mpnet(module):
+    """The same in place of MPNet's forward(), which adds a bias of relative positions."""
+
+    def forward(hidden_states, attention_mask=None, position_bias=None, *_, **__):
+        heads = lambda x: x.unflatten(2, (module.num_attention_heads, -1)).transpose(1, 2)
+        query, key, value = (heads(project(hidden_states)) for project in (module.q, module.k, module.v))
+        output, _ = attention(module, query, key, value, attention_mask, scaling=query.shape[-1]**-0.5,
+                              bias=position_bias)
+        return (module.o(output.flatten(2)),)
+
+    module.forward = forward
+
+
+SEE_OWN = {"gpt_neo": see_gpt_neo, "mpnet": see_mpnet}
 
 
 def rows(x):
@@ -131,17 +149,20 @@ def see_fused(at, module, own, projection, by_head):
 
 
 def weight_of(projection):
-    """[in, out]"""
+    """[in, out], with what an adapter adds."""
+    if hasattr(projection, "base_layer"):
+        rows_of_one = torch.eye(weight_of(projection.base_layer).shape[0], dtype=torch.float64)
+        return projection.forward(rows_of_one) - projection.forward(0 * rows_of_one)
     is_out_in = isinstance(projection, torch.nn.Linear)
     return projection.weight.T if is_out_in else projection.weight
 
 
-def see_attention(at, layer, names):
+def see_attention(at, layer, names, config):
     own, projection = layer.get_submodule(names["module"]), layer.get_submodule(names["output"])
-    own.at, own.scaled_queries = at, names["scaled_queries"]
+    own.at, own.scaled_queries, own.heads_seen = at, names["scaled_queries"], config.num_attention_heads
     own.softmax_type = torch.float32 if names["float32_softmax"] else torch.float64
     if names["own_function"]:
-        own_attention(own)
+        SEE_OWN[names["own_function"]](own)
     before(own, see(at, "input"))
     queries = layer.get_submodule(names["queries"])
     if names["keys"]:
@@ -171,11 +192,11 @@ def see_sum(at, part, layer, added):
     after(added, lambda value: at(part, kept["input"] + value) - kept["input"])
 
 
-def see_layer(sites, owner, layer, stack):
+def see_layer(sites, owner, layer, stack, config):
     at = sites.of(owner)
     before(layer, see(at, "input"))
     for names in stack["attentions"]:
-        see_attention(sites.of(f"{owner}.{names['site']}"), layer, names)
+        see_attention(sites.of(f"{owner}.{names['site']}"), layer, names, config)
         part = f"after_{names['site']}"
         if stack["norms_after_sums"]:
             after(layer.get_submodule(names["sum_norm"]), see(at, part))
@@ -194,7 +215,7 @@ def see_model(sites, model, modules):
         name, layers = stack["name"], base.get_submodule(stack["layers"])
         before(layers[0], see(sites.of(name), "embeddings"))
         for n, layer in enumerate(layers):
-            see_layer(sites, f"{name}.{n}", layer, stack)
+            see_layer(sites, f"{name}.{n}", layer, stack, model.config)
         parent, _, last = stack["states"].rpartition(".")
         last = getattr(base.get_submodule(parent), last) if last else None
         after(layers[-1] if last is None else last, see(sites.of(name), "states"))
@@ -220,7 +241,8 @@ def register():
 def class_of(request):
     config = transformers.AutoConfig.from_pretrained(request["folder"], local_files_only=True)
     for name in config.architectures or ():
-        if hasattr(transformers, name):
+        has_logits = not name.endswith("Model") or name.endswith("LMHeadModel")
+        if hasattr(transformers, name) and (has_logits or not request["logits"]):
             return getattr(transformers, name)
     return {"causal": transformers.AutoModelForCausalLM, "translator": transformers.AutoModelForSeq2SeqLM,
             "encoder": transformers.AutoModelForMaskedLM if request["logits"] else transformers.AutoModel}[
@@ -276,7 +298,7 @@ def greedy(request, model, text):
 
 
 def computed(request, kind):
-    """Returns the tensors of the answer, and how far values at sites are from those of the model as it is."""
+    """Returns the tensors of the answer, how far values at sites are from those of the model as it is, and its class."""
     texts = range(len(request["texts"]))
     model, sites, tensors = load(kind, request, "eager"), Sites(), {}
     stack = "encoder" if request["kind"] == "encoder" else "decoder"
@@ -295,10 +317,11 @@ def computed(request, kind):
         tensors["greedy_margins"] = torch.tensor([m for _, margins in found for m in margins], dtype=torch.float64)
     apart = 0.0
     if request["modules"]:
-        own = any(names["own_function"] for stack in request["modules"]["stacks"] for names in stack["attentions"])
-        if not own:
-            register()
+        register()
+        try:
             model.set_attn_implementation("sites")
+        except Exception:  # a class without AttentionInterface: what is inside its attention is not seen
+            pass
         see_model(sites, model, request["modules"])
         for text in texts:
             output = model(**inputs_of(request, text))
@@ -307,25 +330,28 @@ def computed(request, kind):
                 apart = max(apart, ((logits_of(output)[0] - plain[text]).abs().max() / scale).item())
     for site, parts in sites.values.items():
         tensors[f"value.{site}"] = joined(parts)
-    return tensors, apart
+    return tensors, apart, type(model).__name__
 
 
 def answer(request_file, answer_file):
     with open(request_file, encoding="utf-8") as file:
         request = json.load(file)
+    threads = torch.get_num_threads()
     torch.set_num_threads(request["threads"])
     try:
         kind = class_of(request)
         with torch.no_grad():
-            tensors, apart = computed(request, kind)
+            tensors, apart, name = computed(request, kind)
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [""]
         sys.exit(f"transformers {transformers.__version__} cannot compute {request['folder']}: "
                  f"{type(error).__name__}: {lines[-1].strip()}")
+    finally:
+        torch.set_num_threads(threads)
     save_file({name: (t if t.dtype == torch.int64 else t.float()).contiguous().numpy() for name, t in tensors.items()},
               answer_file,
               metadata={"python": platform.python_version(), "executable": sys.executable, "torch": torch.__version__,
-                        "transformers": transformers.__version__, "numpy": np.__version__, "class": kind.__name__,
+                        "transformers": transformers.__version__, "numpy": np.__version__, "class": name,
                         "apart": repr(apart)})
 
 

@@ -17,6 +17,7 @@ using testing::HasSubstr;
 
 const std::vector<std::string> kVerbs = {"bleu",
                                          "completion",
+                                         "check",
                                          "convert",
                                          "data",
                                          "data grammar",

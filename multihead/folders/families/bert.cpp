@@ -201,10 +201,10 @@ constexpr OracleStack kBertStack[] = {{.name = "encoder",
                                        .layers = "encoder.layer",
                                        .attentions = kBertAttention,
                                        .second_linear = "output.dense"}};
-extern const OracleModules kBertModules;
-const OracleModules kBertModules = {.stacks = kBertStack, .pooler = "pooler"};
+extern const OracleModules kBertOracle;
+const OracleModules kBertOracle = {.stacks = kBertStack, .pooler = "pooler"};
 
 extern const Family kBertFamily;
-const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert, bert_keys, {}, &kBertModules};
+const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert, bert_keys, {}, &kBertOracle};
 
 }  // namespace mh

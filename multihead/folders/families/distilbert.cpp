@@ -79,8 +79,20 @@ KnownKeys distilbert_keys() {
 
 }  // namespace
 
+constexpr OracleAttention kDistilBertAttention[] = {{.module = "attention",
+                                                     .queries = "attention.q_lin",
+                                                     .keys = "attention.k_lin",
+                                                     .output = "attention.out_lin",
+                                                     .sum_norm = "sa_layer_norm"}};
+constexpr OracleStack kDistilBertStack[] = {{.name = "encoder",
+                                             .layers = "transformer.layer",
+                                             .attentions = kDistilBertAttention,
+                                             .second_linear = "ffn.lin2"}};
+constexpr OracleModules kDistilBertOracle = {.stacks = kDistilBertStack};
+
 extern const Family kDistilBertFamily;
-const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert,
-                                  distilbert_keys, kDistilBertAliases};
+const Family kDistilBertFamily = {"distilbert",       "an encoder of DistilBertModel",
+                                  read_distilbert,    distilbert_keys,
+                                  kDistilBertAliases, &kDistilBertOracle};
 
 }  // namespace mh

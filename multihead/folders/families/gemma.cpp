@@ -183,19 +183,19 @@ constexpr OracleAttention kGemmaAttention[] = {{.module = "self_attn",
                                                 .float32_softmax = true}};
 constexpr OracleStack kGemmaStack[] = {
     {.layers = "layers", .states = "norm", .attentions = kGemmaAttention, .second_linear = "mlp.down_proj"}};
-constexpr OracleModules kGemmaModules = {.stacks = kGemmaStack};
+constexpr OracleModules kGemmaOracle = {.stacks = kGemmaStack};
 
 }  // namespace
 
 extern const Family kGemma2Family, kGemma3TextFamily;
 const Family kGemma2Family = {"gemma2",    "a causal decoder of Gemma2ForCausalLM",
                               read_gemma2, [] { return gemma_keys<Gemma2Fields>(kGemma2); },
-                              {},          &kGemmaModules};
+                              {},          &kGemmaOracle};
 const Family kGemma3TextFamily = {"gemma3_text",
                                   "a causal decoder of Gemma3ForCausalLM",
                                   read_gemma3,
                                   [] { return gemma_keys<Gemma3Fields>(kGemma3); },
                                   {},
-                                  &kGemmaModules};
+                                  &kGemmaOracle};
 
 }  // namespace mh

@@ -173,12 +173,12 @@ constexpr OracleAttention kGpt2Attention[] = {
     {.module = "attn", .queries = "attn.c_attn", .output = "attn.c_proj"}};
 constexpr OracleStack kGpt2Stack[] = {
     {.layers = "h", .states = "ln_f", .attentions = kGpt2Attention, .second_linear = "mlp.c_proj"}};
-constexpr OracleModules kGpt2Modules = {.stacks = kGpt2Stack};
+constexpr OracleModules kGpt2Oracle = {.stacks = kGpt2Stack};
 
 }  // namespace
 
 extern const Family kGpt2Family;
 const Family kGpt2Family = {
-    "gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys, kGpt2Aliases, &kGpt2Modules};
+    "gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys, kGpt2Aliases, &kGpt2Oracle};
 
 }  // namespace mh

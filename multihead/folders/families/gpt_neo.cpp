@@ -210,16 +210,16 @@ constexpr OracleAttention kGptNeoAttention[] = {{.module = "attn.attention",
                                                  .queries = "attn.attention.q_proj",
                                                  .keys = "attn.attention.k_proj",
                                                  .output = "attn.attention.out_proj",
-                                                 .own_function = true}};
+                                                 .own_function = "gpt_neo"}};
 constexpr OracleStack kGptNeoStack[] = {
     {.layers = "h", .states = "ln_f", .attentions = kGptNeoAttention, .second_linear = "mlp.c_proj"}};
-constexpr OracleModules kGptNeoModules = {.stacks = kGptNeoStack};
+constexpr OracleModules kGptNeoOracle = {.stacks = kGptNeoStack};
 
 }  // namespace
 
 extern const Family kGptNeoFamily;
 const Family kGptNeoFamily = {"gpt_neo",      "a causal decoder of GPTNeoForCausalLM",
                               read_gpt_neo,   gpt_neo_keys,
-                              kGptNeoAliases, &kGptNeoModules};
+                              kGptNeoAliases, &kGptNeoOracle};
 
 }  // namespace mh

@@ -140,12 +140,12 @@ constexpr OracleStack kGptNeoxStack[] = {{.layers = "layers",
                                           .states = "final_layer_norm",
                                           .attentions = kGptNeoxAttention,
                                           .second_linear = "mlp.dense_4h_to_h"}};
-constexpr OracleModules kGptNeoxModules = {.stacks = kGptNeoxStack};
+constexpr OracleModules kGptNeoxOracle = {.stacks = kGptNeoxStack};
 
 }  // namespace
 
 extern const Family kGptNeoxFamily;
 const Family kGptNeoxFamily = {
-    "gpt_neox", "a causal decoder of GPTNeoXForCausalLM", read_gpt_neox, gpt_neox_keys, {}, &kGptNeoxModules};
+    "gpt_neox", "a causal decoder of GPTNeoXForCausalLM", read_gpt_neox, gpt_neox_keys, {}, &kGptNeoxOracle};
 
 }  // namespace mh

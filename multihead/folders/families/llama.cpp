@@ -18,6 +18,6 @@ KnownKeys llama_keys() {
 
 extern const Family kLlamaFamily;
 const Family kLlamaFamily = {
-    "llama", "a causal decoder of LlamaForCausalLM", read_llama, llama_keys, {}, &kLlamaModules};
+    "llama", "a causal decoder of LlamaForCausalLM", read_llama, llama_keys, {}, &kLlamaOracle};
 
 }  // namespace mh

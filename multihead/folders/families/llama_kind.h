@@ -111,7 +111,7 @@ inline constexpr OracleAttention kLlamaAttention[] = {{.module = "self_attn",
                                                        .float32_softmax = true}};
 inline constexpr OracleStack kLlamaStack[] = {
     {.layers = "layers", .states = "norm", .attentions = kLlamaAttention, .second_linear = "mlp.down_proj"}};
-inline constexpr OracleModules kLlamaModules = {.stacks = kLlamaStack};
+inline constexpr OracleModules kLlamaOracle = {.stacks = kLlamaStack};
 
 /// What such a family knows about the keys of config.json.
 KnownKeys llama_kind_keys(const LlamaKind& kind);

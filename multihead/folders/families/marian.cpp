@@ -218,7 +218,7 @@ constexpr OracleStack kMarianStacks[] = {
      .attentions = std::span(kMarianAttentions).first(1),
      .second_linear = "fc2"},
     {.name = "decoder", .layers = "decoder.layers", .attentions = kMarianAttentions, .second_linear = "fc2"}};
-constexpr OracleModules kMarianModules = {.stacks = kMarianStacks};
+constexpr OracleModules kMarianOracle = {.stacks = kMarianStacks};
 
 extern const Family kMarianFamily;
 const Family kMarianFamily = {kMarian,
@@ -226,7 +226,7 @@ const Family kMarianFamily = {kMarian,
                               read_marian,
                               marian_keys,
                               kMarianAliases,
-                              &kMarianModules,
+                              &kMarianOracle,
                               encoder_decoder_contents};
 extern const Family kMultiheadFamily;
 const Family kMultiheadFamily = {

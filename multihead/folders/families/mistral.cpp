@@ -21,6 +21,6 @@ KnownKeys mistral_keys() {
 
 extern const Family kMistralFamily;
 const Family kMistralFamily = {
-    "mistral", "a causal decoder of MistralForCausalLM", read_mistral, mistral_keys, {}, &kLlamaModules};
+    "mistral", "a causal decoder of MistralForCausalLM", read_mistral, mistral_keys, {}, &kLlamaOracle};
 
 }  // namespace mh

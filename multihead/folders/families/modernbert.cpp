@@ -181,8 +181,17 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
 
 }  // namespace
 
+constexpr OracleAttention kModernBertAttention[] = {
+    {.module = "attn", .queries = "attn.Wqkv", .output = "attn.Wo", .float32_softmax = true}};
+constexpr OracleStack kModernBertStack[] = {{.name = "encoder",
+                                             .layers = "layers",
+                                             .states = "final_norm",
+                                             .attentions = kModernBertAttention,
+                                             .second_linear = "mlp.Wo"}};
+constexpr OracleModules kModernBertOracle = {.stacks = kModernBertStack};
+
 extern const Family kModernBertFamily;
-const Family kModernBertFamily = {"modernbert", "an encoder of ModernBertModel", read_modernbert,
-                                  modernbert_keys};
+const Family kModernBertFamily = {
+    "modernbert", "an encoder of ModernBertModel", read_modernbert, modernbert_keys, {}, &kModernBertOracle};
 
 }  // namespace mh

@@ -64,7 +64,19 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
 
 }  // namespace
 
+constexpr OracleAttention kMpnetAttention[] = {{.module = "attention.attn",
+                                                .queries = "attention.attn.q",
+                                                .keys = "attention.attn.k",
+                                                .output = "attention.attn.o",
+                                                .sum_norm = "attention.LayerNorm",
+                                                .own_function = "mpnet"}};
+constexpr OracleStack kMpnetStack[] = {{.name = "encoder",
+                                        .layers = "encoder.layer",
+                                        .attentions = kMpnetAttention,
+                                        .second_linear = "output.dense"}};
+constexpr OracleModules kMpnetOracle = {.stacks = kMpnetStack, .pooler = "pooler"};
+
 extern const Family kMpnetFamily;
-const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet, mpnet_keys};
+const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet, mpnet_keys, {}, &kMpnetOracle};
 
 }  // namespace mh

@@ -37,12 +37,12 @@ constexpr OracleAttention kOlmo2Attention[] = {{.module = "self_attn",
                                                 .float32_softmax = true}};
 constexpr OracleStack kOlmo2Stack[] = {
     {.layers = "layers", .states = "norm", .attentions = kOlmo2Attention, .second_linear = "mlp.down_proj"}};
-constexpr OracleModules kOlmo2Modules = {.stacks = kOlmo2Stack};
+constexpr OracleModules kOlmo2Oracle = {.stacks = kOlmo2Stack};
 
 }  // namespace
 
 extern const Family kOlmo2Family;
 const Family kOlmo2Family = {
-    "olmo2", "a causal decoder of Olmo2ForCausalLM", read_olmo2, olmo2_keys, {}, &kOlmo2Modules};
+    "olmo2", "a causal decoder of Olmo2ForCausalLM", read_olmo2, olmo2_keys, {}, &kOlmo2Oracle};
 
 }  // namespace mh

@@ -129,11 +129,11 @@ constexpr OracleStack kOptStack[] = {{.layers = "decoder.layers",
                                       .states = "decoder.final_layer_norm",
                                       .attentions = kOptAttention,
                                       .second_linear = "fc2"}};
-constexpr OracleModules kOptModules = {.stacks = kOptStack};
+constexpr OracleModules kOptOracle = {.stacks = kOptStack};
 
 }  // namespace
 
 extern const Family kOptFamily;
-const Family kOptFamily = {"opt", "a causal decoder of OPTForCausalLM", read_opt, opt_keys, {}, &kOptModules};
+const Family kOptFamily = {"opt", "a causal decoder of OPTForCausalLM", read_opt, opt_keys, {}, &kOptOracle};
 
 }  // namespace mh

@@ -19,7 +19,8 @@ struct OracleAttention {
   std::string_view sum_norm = {};  // the norm of that sum in stacks with norms after sublayers
   bool scaled_queries = false;     // the class scales queries before it compares them with keys
   bool float32_softmax = false;    // the class rounds the scores for the softmax
-  bool own_function = false;  // it is no attention function of AttentionInterface, but GPT-Neo's method _attn
+  // "gpt_neo", "mpnet": the class computes attention in its own way, without AttentionInterface.
+  std::string_view own_function = {};
 };
 
 struct OracleStack {

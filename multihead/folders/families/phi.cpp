@@ -134,11 +134,11 @@ constexpr OracleStack kPhiStack[] = {{.layers = "layers",
                                       .states = "final_layernorm",
                                       .attentions = kPhiAttention,
                                       .second_linear = "mlp.fc2"}};
-constexpr OracleModules kPhiModules = {.stacks = kPhiStack};
+constexpr OracleModules kPhiOracle = {.stacks = kPhiStack};
 
 }  // namespace
 
 extern const Family kPhiFamily;
-const Family kPhiFamily = {"phi", "a causal decoder of PhiForCausalLM", read_phi, phi_keys, {}, &kPhiModules};
+const Family kPhiFamily = {"phi", "a causal decoder of PhiForCausalLM", read_phi, phi_keys, {}, &kPhiOracle};
 
 }  // namespace mh

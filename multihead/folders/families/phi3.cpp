@@ -49,12 +49,12 @@ constexpr OracleAttention kPhi3Attention[] = {{.module = "self_attn",
                                                .float32_softmax = true}};
 constexpr OracleStack kPhi3Stack[] = {
     {.layers = "layers", .states = "norm", .attentions = kPhi3Attention, .second_linear = "mlp.down_proj"}};
-constexpr OracleModules kPhi3Modules = {.stacks = kPhi3Stack};
+constexpr OracleModules kPhi3Oracle = {.stacks = kPhi3Stack};
 
 }  // namespace
 
 extern const Family kPhi3Family;
 const Family kPhi3Family = {"phi3",       "a causal decoder of Phi3ForCausalLM", read_phi3, phi3_keys, {},
-                            &kPhi3Modules};
+                            &kPhi3Oracle};
 
 }  // namespace mh

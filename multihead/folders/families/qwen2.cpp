@@ -20,6 +20,6 @@ KnownKeys qwen2_keys() {
 
 extern const Family kQwen2Family;
 const Family kQwen2Family = {
-    "qwen2", "a causal decoder of Qwen2ForCausalLM", read_qwen2, qwen2_keys, {}, &kLlamaModules};
+    "qwen2", "a causal decoder of Qwen2ForCausalLM", read_qwen2, qwen2_keys, {}, &kLlamaOracle};
 
 }  // namespace mh

@@ -21,6 +21,6 @@ KnownKeys qwen3_keys() {
 
 extern const Family kQwen3Family;
 const Family kQwen3Family = {
-    "qwen3", "a causal decoder of Qwen3ForCausalLM", read_qwen3, qwen3_keys, {}, &kLlamaModules};
+    "qwen3", "a causal decoder of Qwen3ForCausalLM", read_qwen3, qwen3_keys, {}, &kLlamaOracle};
 
 }  // namespace mh

@@ -41,15 +41,15 @@ FolderPlan read_camembert(std::string_view json, std::string_view name) {
 
 }  // namespace
 
-extern const OracleModules kBertModules;
+extern const OracleModules kBertOracle;
 extern const Family kRobertaFamily;
 const Family kRobertaFamily = {kRoberta,     "an encoder of RobertaModel", read_roberta, bert_keys, {},
-                               &kBertModules};
+                               &kBertOracle};
 extern const Family kCamembertFamily;
 const Family kCamembertFamily = {kCamembert,   "an encoder of CamembertModel", read_camembert, bert_keys, {},
-                                 &kBertModules};
+                                 &kBertOracle};
 extern const Family kXlmRobertaFamily;
 const Family kXlmRobertaFamily = {
-    kXlmRoberta, "an encoder of XLMRobertaModel", read_xlm_roberta, bert_keys, {}, &kBertModules};
+    kXlmRoberta, "an encoder of XLMRobertaModel", read_xlm_roberta, bert_keys, {}, &kBertOracle};
 
 }  // namespace mh

@@ -68,6 +68,6 @@ KnownKeys smollm3_keys() {
 
 extern const Family kSmolLm3Family;
 const Family kSmolLm3Family = {
-    "smollm3", "a causal decoder of SmolLM3ForCausalLM", read_smollm3, smollm3_keys, {}, &kLlamaModules};
+    "smollm3", "a causal decoder of SmolLM3ForCausalLM", read_smollm3, smollm3_keys, {}, &kLlamaOracle};
 
 }  // namespace mh

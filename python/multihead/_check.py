@@ -1,0 +1,45 @@
+"""Is a model computed right?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Unpack
+
+from . import _native, _settings
+from ._arguments import checked
+from ._errors import Error, MissingPackageError
+from ._model import Model
+from ._settings import with_settings
+from ._table import Table
+from ._text_settings import CheckSettings
+
+
+def _ask(request: str, answer: str) -> None:
+    """Runs the tool's script in this process."""
+    names: dict[str, Any] = {"__name__": "site_oracle"}
+    try:
+        exec(compile(_native.site_oracle(), "site_oracle.py", "exec"), names)
+    except SystemExit as missing:
+        raise MissingPackageError(str(missing)) from None
+    try:
+        names["answer"](request, answer)
+    except SystemExit as failed:
+        raise Error(str(failed)) from None
+
+
+@checked
+@with_settings("check", CheckSettings)
+def check(model: Model, **settings: Unpack[CheckSettings]) -> Table:
+    """Is a model computed right? Its sites, logits and greedy text beside what transformers computes (docs/verbs/check.md).
+
+    ::
+
+        mh.check(model).report["right"]
+
+    Keyword Args:
+
+    It needs torch and transformers. A row for each part of a site's name, over all layers and heads: `part` and the largest relative
+    differences `together`, `alone` and `cached`. ``table.report`` has the verdict `right`, the `first` site that differs, and all else.
+    """
+    report = json.loads(model._native.check(settings=_settings.settings("check", settings), ask=_ask))
+    return Table(report["parts"], report)
