@@ -1,7 +1,6 @@
 // Reads what a GGUF file says about its model: the config.json of Hugging Face that says the same.
 #pragma once
 
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <optional>
@@ -28,7 +27,7 @@ GgufHeads gguf_heads(const GgufFile& file);
 /// The value of a key. Throws FormatError when it is missing.
 template <class T>
 T gguf_required(const GgufFile& file, std::string_view key, std::optional<T> value) {
-  if (!value) throw FormatError(fmt::format("{}: \"{}\" is missing", file.name(), key));
+  if (!value) throw FormatError(file.name() + ": \"" + key + "\" is missing");
   return *value;
 }
 

@@ -17,7 +17,7 @@ KnownKeys llama_keys() {
 }  // namespace
 
 extern const Family kLlamaFamily;
-const Family kLlamaFamily = {
-    "llama", "a causal decoder of LlamaForCausalLM", read_llama, llama_keys, {}, &kLlamaOracle};
+const Family kLlamaFamily = {"llama",      "a causal decoder of LlamaForCausalLM", read_llama, llama_keys, {},
+                             &kLlamaOracle};
 
 }  // namespace mh

@@ -42,7 +42,7 @@ constexpr OracleModules kOlmo2Oracle = {.stacks = kOlmo2Stack};
 }  // namespace
 
 extern const Family kOlmo2Family;
-const Family kOlmo2Family = {
-    "olmo2", "a causal decoder of Olmo2ForCausalLM", read_olmo2, olmo2_keys, {}, &kOlmo2Oracle};
+const Family kOlmo2Family = {"olmo2",      "a causal decoder of Olmo2ForCausalLM", read_olmo2, olmo2_keys, {},
+                             &kOlmo2Oracle};
 
 }  // namespace mh

@@ -54,7 +54,7 @@ constexpr OracleModules kPhi3Oracle = {.stacks = kPhi3Stack};
 }  // namespace
 
 extern const Family kPhi3Family;
-const Family kPhi3Family = {"phi3",       "a causal decoder of Phi3ForCausalLM", read_phi3, phi3_keys, {},
+const Family kPhi3Family = {"phi3",      "a causal decoder of Phi3ForCausalLM", read_phi3, phi3_keys, {},
                             &kPhi3Oracle};
 
 }  // namespace mh

@@ -19,7 +19,7 @@ KnownKeys qwen2_keys() {
 }  // namespace
 
 extern const Family kQwen2Family;
-const Family kQwen2Family = {
-    "qwen2", "a causal decoder of Qwen2ForCausalLM", read_qwen2, qwen2_keys, {}, &kLlamaOracle};
+const Family kQwen2Family = {"qwen2",      "a causal decoder of Qwen2ForCausalLM", read_qwen2, qwen2_keys, {},
+                             &kLlamaOracle};
 
 }  // namespace mh

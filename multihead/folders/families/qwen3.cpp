@@ -20,7 +20,7 @@ KnownKeys qwen3_keys() {
 }  // namespace
 
 extern const Family kQwen3Family;
-const Family kQwen3Family = {
-    "qwen3", "a causal decoder of Qwen3ForCausalLM", read_qwen3, qwen3_keys, {}, &kLlamaOracle};
+const Family kQwen3Family = {"qwen3",      "a causal decoder of Qwen3ForCausalLM", read_qwen3, qwen3_keys, {},
+                             &kLlamaOracle};
 
 }  // namespace mh

@@ -43,10 +43,10 @@ FolderPlan read_camembert(std::string_view json, std::string_view name) {
 
 extern const OracleModules kBertOracle;
 extern const Family kRobertaFamily;
-const Family kRobertaFamily = {kRoberta,     "an encoder of RobertaModel", read_roberta, bert_keys, {},
+const Family kRobertaFamily = {kRoberta,    "an encoder of RobertaModel", read_roberta, bert_keys, {},
                                &kBertOracle};
 extern const Family kCamembertFamily;
-const Family kCamembertFamily = {kCamembert,   "an encoder of CamembertModel", read_camembert, bert_keys, {},
+const Family kCamembertFamily = {kCamembert,  "an encoder of CamembertModel", read_camembert, bert_keys, {},
                                  &kBertOracle};
 extern const Family kXlmRobertaFamily;
 const Family kXlmRobertaFamily = {
