@@ -1,5 +1,7 @@
 #include "multihead/folders/gguf_config.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // Reads what a GGUF file says about its model: the config.json of Hugging Face that says the same.
 #pragma once
 
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,7 +26,7 @@ GgufHeads gguf_heads(const GgufFile& file);
 /// The value of a key. Throws FormatError when it is missing.
 template <class T>
 T gguf_required(const GgufFile& file, std::string_view key, std::optional<T> value) {
-  if (!value) throw FormatError(file.name() + ": \"" + key + "\" is missing");
+  if (!value) throw FormatError(file.name() + ": \"" + std::string(key) + "\" is missing");
   return *value;
 }
 
