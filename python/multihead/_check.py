@@ -37,9 +37,14 @@ def check(model: Model, **settings: Unpack[CheckSettings]) -> Table:
         mh.check(model).report["right"]
 
     Keyword Args:
+        tolerance: largest relative difference of a site that is right: the largest |a - b| / max(|b|, median |b|) of its rows, a
+            here and b in transformers (1e-09 to 1, default 0.0001).
+        text: compare on this text instead of the usual four.
+        new_tokens: tokens of each greedy text that is compared (0 to 1000, default 12).
 
-    It needs torch and transformers. A row for each part of a site's name, over all layers and heads: `part` and the largest relative
-    differences `together`, `alone` and `cached`. ``table.report`` has the verdict `right`, the `first` site that differs, and all else.
+    It needs torch and transformers. A row for each part of a site's name, over all layers and heads: `part` and the largest
+    relative differences `together`, `alone` and `cached`. ``table.report`` has the verdict `right`, the `first` site that
+    differs, and all else.
     """
     report = json.loads(model._native.check(settings=_settings.settings("check", settings), ask=_ask))
     return Table(report["parts"], report)
