@@ -5,6 +5,7 @@
 //   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of queries', one of keys')
 //                                           and FOLDER/{q,k,v,d_output}: float32, [N, heads * D] row by row
 //                                           -> MiB this process holds at most so far
+//   soft_cap CAP                            caps the scores from here on; 0: not -> 0
 //   forward CALLS | both CALLS              -> median seconds of a call (forward; forward and backward)
 //   write                                   the output and the gradients to FOLDER/{output,d_q,d_k,d_v} -> 0
 //   memory                                  -> MiB this process held at most
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -130,6 +132,12 @@ double answer(const std::string& what, std::istringstream& rest, std::unique_ptr
       work->write("d_k", work->d_k);
       work->write("d_v", work->d_v);
     }
+    return 0;
+  }
+  if (what == "soft_cap") {
+    float cap = 0;
+    if (!(rest >> cap)) throw mh::UsageError("soft_cap: expected a number");
+    work->in.soft_cap = cap > 0 ? std::optional(cap) : std::nullopt;
     return 0;
   }
   int calls = 0;

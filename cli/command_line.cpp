@@ -17,6 +17,7 @@ std::string what_is_expected(const Flag& flag) {
   const std::string& name = flag.value;
   if (name == "FILE") return "a file";
   if (name == "DIR") return "a folder";
+  if (name == "MODEL") return "a model";
   return name.find('|') != std::string::npos || name == "TEXT" ? "a text" : name;
 }
 

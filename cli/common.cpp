@@ -39,7 +39,7 @@ class NumberFlags : public SettingVisitor<NumberFlags> {
 }  // namespace
 
 Flag* add_model(Verb& verb, std::string& folder, const std::string& help) {
-  return verb.add_option("model,--model", folder, help)->type_name("DIR");
+  return verb.add_option("model,--model", folder, help)->type_name("MODEL");
 }
 
 void add_text_flags(Verb& verb, TextFlags& flags) {

@@ -15,7 +15,7 @@ namespace mh::cli {
 struct Flag;
 class Verb;
 
-/// The folder of the model that the verb reads: by position (multihead info model) or as --model DIR.
+/// The folder of the model that the verb reads: by position (multihead info model) or as --model MODEL.
 Flag* add_model(Verb& verb, std::string& folder, const std::string& help = "The model folder");
 
 /// -i/--input, -o/--output: files, or standard input and output when empty.

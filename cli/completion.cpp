@@ -109,7 +109,7 @@ Words verbs_of(const Verb& of) {
 Words values_of(const Verb& verb, const Flag& flag) {
   const std::string& name = flag.value;
   if (name.find("FILE") != std::string::npos) return {{":files", ""}};
-  if (name == "DIR") return {{":folders", ""}};
+  if (name == "DIR" || name == "MODEL") return {{":folders", ""}};
   if (name == "STUDY") return names_of(study_names());
   if (name == "VERB") return verbs_of(verb.tool());
   Words words;

@@ -11,10 +11,11 @@ namespace {
 struct OtherName {
   std::string_view verb, field, flag;
 };
-constexpr OtherName kOtherNames[] = {
-    {"demo", "folder", "out"},         {"attribution", "methods", "method"},
-    {"generate", "beam_size", "beam"}, {"bleu", "tokenizer", "tokenize"},
-    {"bleu", "smoothing", "smooth"},   {"bleu", "smoothing_value", "smooth-value"}};
+constexpr OtherName kOtherNames[] = {{"demo", "folder", "out"},
+                                     {"attribution", "methods", "method"},
+                                     {"bleu", "tokenizer", "tokenize"},
+                                     {"bleu", "smoothing", "smooth"},
+                                     {"bleu", "smoothing_value", "smooth-value"}};
 
 }  // namespace
 

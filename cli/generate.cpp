@@ -149,7 +149,7 @@ void run(GenerateFlags& flags) {
   GenerateTextOptions& options = flags.options;
   flags.settings.take(options);
   if (flags.greedy) options.generate.next_token = NextToken::kGreedy;
-  if (flags.verb->get_option("--beam")->count() > 0) options.generate.next_token = NextToken::kBeam;
+  if (flags.verb->get_option("--beam-size")->count() > 0) options.generate.next_token = NextToken::kBeam;
   check_utf8(options.system.value_or(""), "--system");
   for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   check_generate(options.generate);
@@ -208,7 +208,7 @@ void add_generate(Verb& app) {
                      ->group(kNextTokenGroup);
   flags->settings.add(*verb, flags->options, {"search", "chat"});
   verb->get_option("--system")->needs(chat);
-  auto* beam = verb->get_option("--beam")->default_str("")->excludes(greedy);
+  auto* beam = verb->get_option("--beam-size")->default_str("")->excludes(greedy);
   for (const char* of_beam : {"--length-penalty", "--length-penalty-form"})
     verb->get_option(of_beam)->needs(beam);
   for (const char* of_draws : {"--temperature", "--top-k", "--top-p", "--min-p", "--seed"})

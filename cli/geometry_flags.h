@@ -33,7 +33,7 @@ struct LayerSettings {
 class GeometryFlags {
  public:
   explicit GeometryFlags(LayerSettings usual = {}) : layer_(std::move(usual)) {}
-  /// --geometry, and a flag for each of LayerSettings.
+  /// --geometry, and a flag for each of LayerSettings; most are left to --help-all.
   void add(Verb& verb);
   /// After parsing: takes what was given.
   void take() { flags_.take(layer_); }

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/common.h"
 #include "cli/info_parts.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/models/causal_model.h"
 #include "multihead/models/config_checks.h"
 
 namespace mh::cli {
@@ -43,6 +45,87 @@ std::string windows_text(const StackConfig& stack) {
                      with == 1 ? "sees" : "see") +
          (is_encoder(stack) ? fmt::format("{} tokens to each side", window)
                             : fmt::format("the last {} tokens", window));
+}
+
+/// How the queries and keys of each layer turn; null: they do not.
+std::vector<const RotaryOptions*> rotary_of(const StackConfig& stack) {
+  std::vector<const RotaryOptions*> found;
+  for (size_t i = 0; i < stack.layers.size(); ++i) {
+    const RotaryOptions& rotary = stack.layers[i].rotary ? *stack.layers[i].rotary : stack.rotary;
+    found.push_back(stack.positions_of(i) == Positions::kRotary ? &rotary : nullptr);
+  }
+  return found;
+}
+
+/// Whether there is more to say than that all numbers turn in all layers, without scaling.
+bool turns_otherwise(const StackConfig& stack) {
+  const auto layers = rotary_of(stack);
+  const auto is_plain = [&](const RotaryOptions* rotary) {
+    return rotary != nullptr && rotary->rotated == 0 && rotary->scaling.kind == RotaryScaling::Kind::kNone &&
+           rotary->base == layers.front()->base;
+  };
+  return stack.positions == Positions::kRotary && !std::all_of(layers.begin(), layers.end(), is_plain);
+}
+
+std::string_view scaling_text(RotaryScaling::Kind kind) {
+  switch (kind) {
+    case RotaryScaling::Kind::kNone:
+      break;
+    case RotaryScaling::Kind::kLinear:
+      return "linear";
+    case RotaryScaling::Kind::kLlama3:
+      return "llama3";
+    case RotaryScaling::Kind::kYarn:
+      return "yarn";
+    case RotaryScaling::Kind::kFactors:
+      return "longrope";
+  }
+  return "none";
+}
+
+/// "base 700, linear with factor 2".
+std::string rotary_text(const RotaryOptions* rotary) {
+  if (rotary == nullptr) return "no positions";
+  std::string text = fmt::format("base {}", rotary->base);
+  if (rotary->rotated > 0) text += fmt::format(", the first {} numbers of a head turn", rotary->rotated);
+  const RotaryScaling& scaling = rotary->scaling;
+  if (scaling.kind != RotaryScaling::Kind::kNone) text += fmt::format(", {}", scaling_text(scaling.kind));
+  if (scaling.factor != 1) text += fmt::format(" with factor {:.6g}", scaling.factor);
+  return text;
+}
+
+/// "1 layer: base 700, linear with factor 2; 2 layers: base 30".
+std::string rotary_text(const StackConfig& stack) {
+  std::vector<std::pair<std::string, ptrdiff_t>> kinds;  // and how many layers
+  for (const RotaryOptions* rotary : rotary_of(stack)) {
+    const std::string text = rotary_text(rotary);
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& of) { return of.first == text; });
+    if (kind == kinds.end()) kind = kinds.emplace(kind, text, 0);
+    ++kind->second;
+  }
+  if (kinds.size() == 1) return kinds.front().first;
+  std::vector<std::string> parts;
+  for (const auto& kind : kinds)
+    parts.push_back(fmt::format("{}: {}", counted(kind.second, "layer"), kind.first));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+ordered_json rotary_json(const StackConfig& stack) {
+  ordered_json layers = ordered_json::array();
+  for (const RotaryOptions* rotary : rotary_of(stack)) {
+    layers.push_back(rotary == nullptr ? ordered_json()
+                                       : ordered_json{{"base", rotary->base},
+                                                      {"rotated", rotary->rotated},
+                                                      {"scaling", scaling_text(rotary->scaling.kind)},
+                                                      {"factor", rotary->scaling.factor}});
+  }
+  return layers;
+}
+
+/// The soft cap of logits of the next token.
+std::optional<float> logit_cap_of(const Model& model) {
+  if (model.kind() != ModelKind::kCausal || !model.predicts()) return std::nullopt;
+  return dynamic_cast<const CausalModel&>(model).config().logit_soft_cap;
 }
 
 std::string sentences_text(const SentenceModel& model) {
@@ -102,7 +185,9 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
   json["activation"] = name_of(layer.feed_forward.activation, kActivationNames);
   json["positions"] = name_of(one.all_positions(), kPositionNames);
   json["max_positions"] = one.max_positions;
+  if (turns_otherwise(one.stack)) json["rotary"] = rotary_json(one.stack);
   if (!windows_text(one.stack).empty()) json["windows"] = windows_of(one.stack);
+  if (const auto cap = logit_cap_of(*folder.model)) json["logit_soft_cap"] = rounded(*cap);
   json["vocabulary"] = {{"source", one.embedding.vocabulary}, {"token_types", one.embedding.token_types}};
   json["dropout"] = {{"residual", rounded(one.stack.dropout.residual)},
                      {"weights", rounded(one.stack.dropout.weights)}};
@@ -133,7 +218,9 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
     line("heads", fields.dump());
   line("activation", name_of(layer.feed_forward.activation, kActivationNames));
   line("positions", positions_text(one.all_positions(), one.max_positions));
+  if (turns_otherwise(one.stack)) line("rotary", rotary_text(one.stack));
   if (const std::string windows = windows_text(one.stack); !windows.empty()) line("windows", windows);
+  if (const auto cap = logit_cap_of(*folder.model)) line("logits", fmt::format("softly capped at {}", *cap));
   line("vocabulary", fmt::format("{}{}", one.embedding.vocabulary,
                                  one.embedding.token_types > 0
                                      ? fmt::format("; {}", counted(one.embedding.token_types, "type of token",

@@ -293,8 +293,7 @@ void add_ledger(Verb& app) {
   name_values(*verb, "GEOMETRY,...", {"--compare"});
   group_flags(*verb, "One layer", {"--tokens", "--keys", "--causal", "--path", "--positions"});
   group_flags(*verb, "A whole model", {"--preset", "--vocabulary-size", "--target-tokens"});
-  common_flags(*verb, {"--compare", "--json", "--tokens", "--causal", "--preset", "--vocabulary-size",
-                       "--geometry", "--d-model", "--heads", "--d-key", "--d-value"});
+  rare_flags(*verb, {"--keys", "--target-tokens", "--path", "--positions"});
   verb->footer(
       "Example:\n"
       "  multihead ledger --geometry bloem-narrow --d-model 512 --heads 8 --tokens 100\n"

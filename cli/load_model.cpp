@@ -8,7 +8,6 @@
 #include "cli/common.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/heads/importance/scored_texts.h"
 
 namespace mh::cli {
 
@@ -18,9 +17,9 @@ ModelFolder load_model(const std::string& path) {
   return folder;
 }
 
-SentenceModel load_scored(const std::string& path) {
-  SentenceModel model = load_scored_model(path);
-  for (const std::string& line : model.remarks) remark(line);
+ScoredModel load_scored(const std::string& path) {
+  ScoredModel model = load_scored_model(path);
+  for (const std::string& line : model.remarks()) remark(line);
   return model;
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "multihead/folders/model_folder.h"
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 
 namespace mh::cli {
 
@@ -13,8 +13,8 @@ namespace mh::cli {
 /// training.
 ModelFolder load_model(const std::string& path);
 
-/// load_scored_model() (heads/importance/scored_texts.h), with remarks likewise.
-SentenceModel load_scored(const std::string& path);
+/// load_scored_model(), with remarks likewise.
+ScoredModel load_scored(const std::string& path);
 
 /// load_model(), for a verb that takes translators only. Throws UsageError on another model; `instead` tells what to
 /// do with that one.

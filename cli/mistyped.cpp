@@ -81,7 +81,8 @@ std::string flag_of_parent(const Verb& verb, const Flag& flag) {
 
 std::string missing(const Verb& verb, const Flag& flag) {
   if (flag.is_argument() && flag.get_name() == "--model")
-    return fmt::format("the model folder is missing; give it as {} DIR or --model DIR", verb.typed_name());
+    return fmt::format("the model folder is missing; give it as {} MODEL or --model MODEL",
+                       verb.typed_name());
   return fmt::format("{} is required; see {} --help", flag.get_name(), verb.typed_name());
 }
 

@@ -1,15 +1,19 @@
-// multihead pages DIR: writes what the tables of settings say into the pages of docs/verbs or docs/heads. Not for users:
-// --help does not list it. A page marks the place by "<!-- flags: GROUP -->", and the table ends at the next
-// empty line.
+// multihead pages DIR: writes what the tables of settings say into the pages of docs: in docs/verbs and docs/heads each verb's flags,
+// in docs/file-formats.md the options of the reports. Not for users: --help does not list it. A page marks the place by
+// "<!-- flags: GROUP -->" or "<!-- options: VERB -->", and the table ends at the next empty line.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/verb.h"
 #include "cli/verbs.h"
+#include "multihead/base/error.h"
 #include "multihead/base/file.h"
 
 namespace mh::cli {
@@ -31,18 +35,42 @@ std::string table_of(const Verb& verb, const std::string& group) {
   return table;
 }
 
-std::string with_tables(const Verb& verb, std::string page) {
-  constexpr std::string_view kBegin = "<!-- flags: ", kEnd = " -->\n";
-  for (size_t at = 0; (at = page.find(kBegin, at)) != std::string::npos;) {
-    const size_t group = at + kBegin.size(), end = page.find(kEnd, group);
+/// The options of the reports that the verbs of a verb give.
+std::string table_of_options(const Verb& parent) {
+  std::string table = "| verb | options |\n|---|---|\n";
+  for (const auto& verb : parent.verbs()) {
+    if (verb->find("--options") == nullptr) continue;
+    std::vector<std::string> names;
+    for (const auto& flag : verb->flags()) {
+      if (!flag->setting.empty()) names.push_back("`" + flag->setting + "`");
+    }
+    table += fmt::format("| `{}` | {} |\n", verb->get_name(), fmt::join(names, ", "));
+  }
+  return table;
+}
+
+/// The page with table_of(NAME) behind each "<!-- KIND: NAME -->".
+template <class TableOf>
+std::string with_tables(std::string page, const std::string& kind, const TableOf& table_of) {
+  const std::string begin = "<!-- " + kind + ": ";
+  constexpr std::string_view kEnd = " -->\n";
+  for (size_t at = 0; (at = page.find(begin, at)) != std::string::npos;) {
+    const size_t name = at + begin.size(), end = page.find(kEnd, name);
     if (end == std::string::npos) break;
     const size_t from = end + kEnd.size();
     const size_t to = std::min(page.find("\n\n", from - 1) + 1, page.size());
-    const std::string table = table_of(verb, page.substr(group, end - group));
+    const std::string table = table_of(page.substr(name, end - name));
     page.replace(from, to - from, table);
     at = from + table.size();
   }
   return page;
+}
+
+template <class TableOf>
+void write_tables(const std::filesystem::path& page, const std::string& kind, const TableOf& table_of) {
+  if (!std::filesystem::exists(page)) return;
+  const std::string text = read_file(page), now = with_tables(text, kind, table_of);
+  if (now != text) write_file_atomically(page, now);
 }
 
 /// The verbs of `app` and theirs.
@@ -60,14 +88,19 @@ std::vector<const Verb*> all_verbs(const Verb& app) {
 void add_pages(Verb& app) {
   auto folder = std::make_shared<std::string>();
   Verb* verb = app.add_subcommand("pages", "Write the tables of flags into the pages of this folder");
-  verb->add_option("folder", *folder, "docs/verbs or docs/heads")->type_name("DIR")->required();
+  verb->add_option("folder", *folder, "docs, docs/verbs or docs/heads")->type_name("DIR")->required();
   verb->callback([folder, &app] {
+    const std::filesystem::path pages = *folder;
     for (const Verb* other : all_verbs(app)) {
-      const std::filesystem::path page = std::filesystem::path(*folder) / (other->get_name() + ".md");
-      if (!std::filesystem::exists(page)) continue;
-      const std::string text = read_file(page), now = with_tables(*other, text);
-      if (now != text) write_file_atomically(page, now);
+      for (const auto& in : {pages, pages / "verbs", pages / "heads"})
+        write_tables(in / (other->get_name() + ".md"), "flags",
+                     [&](const std::string& group) { return table_of(*other, group); });
     }
+    write_tables(pages / "file-formats.md", "options", [&](const std::string& name) {
+      const Verb* const parent = app.verb(name);
+      MH_ASSERT(parent != nullptr);
+      return table_of_options(*parent);
+    });
   });
 }
 

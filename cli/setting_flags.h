@@ -2,6 +2,7 @@
 // there.
 #pragma once
 
+#include <cctype>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,7 +22,8 @@ namespace mh::cli {
 
 class SettingFlags {
  public:
-  /// A flag for each of the settings but `others`, for which the verb has flags of its own. The values are the defaults.
+  /// A flag for each of the settings but `others`, for which the verb has flags of its own. The values are the defaults;
+  /// what is true by default has a flag --no-NAME.
   template <class Settings>
   void add(Verb& verb, Settings settings, std::set<std::string, std::less<>> others = {}) {
     Add each{flags_, verb, std::move(others)};
@@ -42,6 +44,8 @@ class SettingFlags {
  private:
   using Flags = std::map<std::string, Flag*, std::less<>>;  // by the setting's name
 
+  static std::string negated(std::string_view name) { return "--no-" + flag_name(name); }
+
   class Add : public SettingVisitor<Add> {
    public:
     Add(Flags& flags, Verb& verb, std::set<std::string, std::less<>> others)
@@ -52,7 +56,7 @@ class SettingFlags {
       if (others_.contains(name)) return;
       using Value = mh::detail::WithoutOptional<T>;
       constexpr bool kOptional = mh::detail::IsOptional<T>::value;
-      Flag* const flag = verb_.add_option(flag_of(verb_, name), about.help);
+      Flag* const flag = add_flag(name, value, about);
       if constexpr (mh::detail::IsVector<T>::value) {
         flag->again()->description(about.help + "; may be given again");
         if constexpr (mh::detail::kIsSeveralNames<T>)
@@ -68,10 +72,21 @@ class SettingFlags {
       if (*about.otherwise != '\0') flag->default_str(about.otherwise);
       if (*about.value != '\0') flag->type_name(about.value);
       flag->group(about.group)->rare(about.rare);
+      flag->setting = name;
       flags_.emplace(name, flag);
     }
 
    private:
+    template <class T>
+    Flag* add_flag(std::string_view name, const T& value, const About& about) {
+      if constexpr (std::is_same_v<T, bool>) {
+        std::string help = about.help;
+        help[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(help[0])));
+        if (value) return verb_.add_option(negated(name), "Without " + help);
+      }
+      return verb_.add_option(flag_of(verb_, name), about.help);
+    }
+
     Flags& flags_;
     Verb& verb_;
     std::set<std::string, std::less<>> others_;
@@ -94,7 +109,7 @@ class SettingFlags {
         value.clear();
         for (const std::string& text : flag.given) value.emplace_back(text);
       } else if constexpr (std::is_same_v<Value, bool>) {
-        value = true;
+        value = flag.get_name() != negated(name);
       } else if constexpr (std::is_same_v<Value, std::string>) {
         value = flag.given.back();
       } else if constexpr (kHasNames<Value>) {
@@ -109,6 +124,17 @@ class SettingFlags {
   };
 
   Flags flags_;
+};
+
+/// Settings of a verb and the flags that they come from.
+template <class Settings>
+struct FlaggedSettings {
+  Settings settings = {};
+  SettingFlags flags = {};
+
+  void add(Verb& verb) { flags.add(verb, settings); }
+  void take() { flags.take(settings); }
+  const Settings* operator->() const { return &settings; }
 };
 
 }  // namespace mh::cli

@@ -145,7 +145,8 @@ void add_study(Verb& app) {
     drawn->excludes(verb->get_option(other));
   name_values(*verb, "STUDY", {"name"});
   name_values(*verb, "CLAIM", {"--claim"});
-  name_values(*verb, "DIR", {"--data", "--checkpoint", "--out"});
+  name_values(*verb, "DIR", {"--data", "--out"});
+  name_values(*verb, "MODEL", {"--checkpoint"});
   verb->footer(
       "Example:\n  multihead study\n  multihead study one-product --quick\n  multihead study --all --quick "
       "--out study");

@@ -42,7 +42,7 @@ struct TokenizeFlags {
 
 Tokenizer open_tokenizer(const TokenizeFlags& flags) {
   if (flags.tokenizer.empty() == flags.model.empty()) {
-    throw UsageError("tokenize: expected one of --tokenizer FILE, --model DIR and --train FILE...");
+    throw UsageError("tokenize: expected one of --tokenizer FILE, --model MODEL and --train FILE...");
   }
   if (!flags.model.empty()) return load_tokenizer(flags.model, remark);
   return Tokenizer::from_json(read_regular_file(flags.tokenizer), flags.tokenizer);

@@ -13,8 +13,9 @@
 #include "cli/file_endings.h"
 #include "cli/geometry_flags.h"
 #include "cli/load_model.h"
-#include "cli/options.h"
+#include "cli/setting_flags.h"
 #include "cli/trace_report.h"
+#include "cli/trace_settings.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -26,13 +27,11 @@ namespace mh::cli {
 namespace {
 
 struct TraceFlags {
-  std::string model, text, target_text, attention;
-  std::string weights, input, memory, mask, save;
+  std::string model, save;
+  FlaggedSettings<ModelLayerSettings> of_model;
+  FlaggedSettings<OwnLayerSettings> own;
+  FlaggedSettings<RandomLayerSettings> random;
   GeometryFlags geometry = GeometryFlags({.d_model = 8, .heads = 2, .head_changes = {}, .d_out = {}});
-  int64_t tokens = 4, keys = 0;
-  uint64_t seed = 1;
-  Positions positions = Positions::kNone;
-  bool causal = false;
 
   Verb* verb = nullptr;
   bool given(const std::string& flag) const { return verb->get_option(flag)->count() > 0; }
@@ -53,23 +52,24 @@ void refuse_flags_of(const TraceFlags& flags, const Kind& other, const Kind& cho
 }
 
 void check_kind(const TraceFlags& flags) {
-  std::vector<std::string> of_random = flags.geometry.names();
-  for (const char* flag : {"--geometry", "--tokens", "--keys", "--seed", "--causal", "--positions"})
-    of_random.emplace_back(flag);
+  std::vector<std::string> of_own = flags.own.flags.names(), of_random = flags.random.flags.names();
+  of_own.insert(of_own.end(), {"--heads", "--scale", "--causal"});
+  for (const std::string& flag : flags.geometry.names()) of_random.push_back(flag);
+  of_random.emplace_back("--geometry");
   const Kind kinds[] = {
-      {"a model folder's layer", {"--text", "--target-text", "--attention"}},
-      {"a layer of --weights", {"--input", "--memory", "--heads", "--scale", "--causal", "--mask"}},
+      {"a model folder's layer", flags.of_model.flags.names()},
+      {"a layer of --weights", of_own},
       {"a random layer", of_random},
   };
-  if (!flags.model.empty() && !flags.weights.empty())
+  if (!flags.model.empty() && !flags.own->weights.empty())
     throw UsageError("a model folder and --weights are both given; give one of them");
-  const Kind& chosen = kinds[!flags.model.empty() ? 0 : !flags.weights.empty() ? 1 : 2];
+  const Kind& chosen = kinds[!flags.model.empty() ? 0 : !flags.own->weights.empty() ? 1 : 2];
   for (const Kind& other : kinds) {
     if (&other != &chosen) refuse_flags_of(flags, other, chosen);
   }
-  if (!flags.model.empty() && flags.text.empty())
+  if (!flags.model.empty() && flags.of_model->text.empty())
     throw UsageError("--text is missing; give a sentence for the model to read");
-  if (!flags.weights.empty() && flags.input.empty())
+  if (!flags.own->weights.empty() && flags.own->input.empty())
     throw UsageError("--input is missing; give the rows as a .npy file [tokens, d_model]");
 }
 
@@ -79,13 +79,14 @@ struct Traced {
 };
 
 Traced of_model(const TraceFlags& flags) {
-  check_utf8(flags.text, "--text");
-  check_utf8(flags.target_text, "--target-text");
+  check_utf8(flags.of_model->text, "--text");
+  check_utf8(flags.of_model->target_text, "--target-text");
   const ModelFolder folder = load_model(flags.model);
-  const std::string name = flags.attention.empty() ? folder.model->attentions().at(0).name : flags.attention;
+  const std::string name =
+      flags.of_model->attention.empty() ? folder.model->attentions().at(0).name : flags.of_model->attention;
   folder.model->attention(name);  // a name that is not there is said before anything is translated
   const Observation seen = observe_text(
-      folder, flags.text, flags.target_text,
+      folder, flags.of_model->text, flags.of_model->target_text,
       {.keep = sites_of_trace(*folder.model, name), .remark = [](const std::string& line) { remark(line); }});
   const AttentionKind kind = folder.model->place(name).kind;
   Traced traced{
@@ -96,49 +97,51 @@ Traced of_model(const TraceFlags& flags) {
 }
 
 Traced of_own_weights(const TraceFlags& flags) {
+  const OwnLayerSettings& own = flags.own.settings;
+  const bool causal = flags.random->causal;
   OwnLayerOptions options;
   if (flags.given("--heads")) options.heads = flags.geometry.layer().heads;
   HeadGeometry given;
   flags.geometry.layer().head_changes.apply(given);
   options.scale = given.scale;
-  const auto layer = read_own_layer(flags.weights, options);
-  const Tensor x = read_rows(flags.input), memory = flags.memory.empty() ? Tensor() : read_rows(flags.memory);
-  if (flags.causal && !flags.mask.empty())
-    throw UsageError("--causal and --mask are both given; give one of them");
+  const auto layer = read_own_layer(own.weights, options);
+  const Tensor x = read_rows(own.input), memory = own.memory.empty() ? Tensor() : read_rows(own.memory);
+  if (causal && !own.mask.empty()) throw UsageError("--causal and --mask are both given; give one of them");
   OwnMask bits;
-  Mask mask = flags.causal ? Mask::causal() : Mask::none();
-  if (!flags.mask.empty()) {
-    bits = read_mask(flags.mask, x.rows(), flags.memory.empty() ? x.rows() : memory.rows());
+  Mask mask = causal ? Mask::causal() : Mask::none();
+  if (!own.mask.empty()) {
+    bits = read_mask(own.mask, x.rows(), own.memory.empty() ? x.rows() : memory.rows());
     mask = bits.mask();
   }
   return {trace_attention(*layer, x.view(), memory.view(), mask), {}};
 }
 
 Traced of_random_layer(const TraceFlags& flags) {
+  const RandomLayerSettings& of = flags.random.settings;
   DropoutStreams streams;
   const int d_model = flags.geometry.layer().d_model;
-  MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
+  MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, of.seed),
                            {.d_model = d_model,
                             .d_out = flags.geometry.d_out(),
                             .geometry = flags.geometry.described(),
-                            .positions = flags.positions,
-                            .mask = flags.causal ? StackMask::causal() : StackMask::none()},
+                            .positions = of.positions,
+                            .mask = of.causal ? StackMask::causal() : StackMask::none()},
                            streams);
-  Random random(flags.seed);
+  Random random(of.seed);
   layer.initialise(random);
-  Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);
+  Parameter x(of.tokens, d_model), memory(of.keys.value_or(0), d_model);
   fill_normal(x, random, 1);
   fill_normal(memory, random, 1);
-  return {trace_attention(layer, x.value.view(), memory.value.view(),
-                          flags.causal ? Mask::causal() : Mask::none()),
-          {}};
+  return {
+      trace_attention(layer, x.value.view(), memory.value.view(), of.causal ? Mask::causal() : Mask::none()),
+      {}};
 }
 
 void run(const TraceFlags& flags) {
   check_kind(flags);
-  const Traced traced = !flags.model.empty()     ? of_model(flags)
-                        : !flags.weights.empty() ? of_own_weights(flags)
-                                                 : of_random_layer(flags);
+  const Traced traced = !flags.model.empty()          ? of_model(flags)
+                        : !flags.own->weights.empty() ? of_own_weights(flags)
+                                                      : of_random_layer(flags);
   if (!flags.save.empty()) save_trace(traced.trace, flags.save);
   write_text("", trace_text(traced.trace, traced.labels));
 }
@@ -150,48 +153,14 @@ void add_trace(Verb& app) {
   Verb* verb = flags->verb = app.add_subcommand(
       "trace", "Print every tensor of one attention layer, step by step, with its formula");
   add_model(*verb, flags->model, "A model folder; without it and --weights, a random layer is traced");
-  verb->add_option("--text", flags->text, "Sentence that the model reads");
-  verb->add_option("--target-text", flags->target_text,
-                   "Translation that the decoder reads; without: the greedy one");
-  verb->add_option("--attention", flags->attention,
-                   "Attention layer of the model, as multihead info lists them; without: the first");
-  verb->add_option(
-      "--weights", flags->weights,
-      "Your own layer: a .safetensors file with w_q, w_k, w_v, w_o and perhaps b_q, ..., or a folder "
-      "of such .npy files");
-  verb->add_option("--input", flags->input, "Input of that layer: a .npy file [tokens, d_model]");
-  verb->add_option("--memory", flags->memory,
-                   "Rows that the queries read in cross-attention: a .npy file [keys, d_model]");
-  verb->add_option("--mask", flags->mask,
-                   "Mask: a .npy file [tokens, keys] of booleans or numbers; a query reads a key where it "
-                   "is true or not 0");
-  verb->add_flag("--causal", flags->causal, "Causal mask: a token reads the tokens up to its own position");
+  flags->of_model.add(*verb);
+  flags->own.add(*verb);
+  flags->random.add(*verb);
   flags->geometry.add(*verb);
-  constexpr int64_t kMostTokens = 4096;
-  add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens},
-             "Tokens that a random layer reads");
-  add_size(*verb, "--keys", flags->keys, kMostTokens,
-           "Number of keys, when the tokens read another sequence (cross-attention)");
-  add_choice(*verb, "--positions", flags->positions,
-             {{"none", Positions::kNone},
-              {"rotary", Positions::kRotary},
-              {"alibi", Positions::kAlibi},
-              {"t5", Positions::kT5},
-              {"shaw", Positions::kShaw}},
-             "Positional encoding of a random layer");
-  add_number(*verb, "--seed", flags->seed, {}, "Seed of a random layer's weights and input");
   expect_folder(
       verb->add_option("--save", flags->save, "Save every tensor as NAME.npy, and steps.txt, in this folder"),
       "a folder of .npy files");
-  name_values(*verb, "ATTENTION", {"--attention"});
-  name_values(*verb, "DIR|FILE", {"--weights"});
-  name_values(*verb, "FILE", {"--input", "--memory", "--mask"});
   name_values(*verb, "DIR", {"--save"});
-  group_flags(*verb, "A layer of a model", {"--text", "--target-text", "--attention"});
-  group_flags(*verb, "A layer of your own", {"--weights", "--input", "--memory", "--mask"});
-  group_flags(*verb, "A random layer", {"--tokens", "--keys", "--causal", "--positions", "--seed"});
-  common_flags(*verb, {"--save", "--text", "--attention", "--weights", "--input", "--tokens", "--causal",
-                       "--geometry", "--d-model", "--heads", "--d-key", "--d-value"});
   verb->footer(
       "Example:\n"
       "  multihead trace --d-model 4 --heads 2 --tokens 3\n"
@@ -199,6 +168,9 @@ void add_trace(Verb& app) {
       "    --attention encoder.1.self_attention\n"
       "  multihead trace --weights weights --input x.npy --heads 2 --save steps");
   verb->callback([flags] {
+    flags->of_model.take();
+    flags->own.take();
+    flags->random.take();
     flags->geometry.take();
     run(*flags);
   });

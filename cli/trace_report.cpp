@@ -106,8 +106,9 @@ class Page {
 std::string trace_text(const AttentionTrace& trace, const TraceLabels& labels) {
   const HeadGeometry& g = trace.geometry;
   std::string text =
-      fmt::format("{}\n{}, d_key {}, d_value {}, scale {:.4g}\n", printable_line(trace.attention),
-                  counted(g.heads, "head"), g.d_key, g.d_value, *g.scale);
+      fmt::format("{}\n{}, d_key {}, d_value {}, scale {:.4g}{}\n", printable_line(trace.attention),
+                  counted(g.heads, "head"), g.d_key, g.d_value, *g.scale,
+                  g.soft_cap ? fmt::format(", soft cap {:.4g}", *g.soft_cap) : "");
   const Page page(labels);
   for (const TraceStep& step : trace.steps) text += "\n" + page.of(step);
   text += fmt::format(

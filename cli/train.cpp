@@ -172,7 +172,8 @@ void add_train(Verb& app) {
   name_values(
       verb, "FILE",
       {"--train-source", "--train-target", "--valid-source", "--valid-target", "--tokenizer", "--config"});
-  name_values(verb, "DIR", {"--model", "--init-from"});
+  name_values(verb, "DIR", {"--model"});
+  name_values(verb, "MODEL", {"--init-from"});
   name_values(verb, "PRESET", {"--preset"});
   name_values(verb, "GEOMETRY", {"--geometry"});
   common_flags(verb, {"--config", "--dump-config", "--train-source", "--train-target", "--valid-source",

@@ -55,6 +55,7 @@ struct Flag {
   std::string value = "TEXT";  // what stands for the value in help: FILE, N, a|b
   std::string usual;           // what help calls the default; empty: nothing
   std::string title;           // of its group in help
+  std::string setting;         // its name in the visit() that it comes from; empty: it comes from none
   size_t least = 1, most = 1;  // values each time
   bool may_repeat = false, is_required = false;
   bool is_rare = false;  // only --help-all shows it

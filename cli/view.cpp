@@ -13,13 +13,14 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/load_model.h"
 #include "cli/open_file.h"
-#include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/setting_flags.h"
 #include "cli/shell_words.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/checkpoint_names.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/reports/page/heads_page.h"
 #include "multihead/heads/reports/page/page_run.h"
@@ -30,38 +31,71 @@
 namespace mh::cli {
 namespace {
 
-struct ViewFlags {
-  std::string model, with, checkpoints, input, output = "heads.html", head, walk;
-  std::vector<std::string> texts, targets;
-  std::string corpus, corpus_target, conllu, target_conllu, alignment;
-  HeadChangeFlags changes = {};
-  int64_t most_megabytes = 32;
-  bool no_importance = false, open = false;
+constexpr const char* kShown = "Texts and models";
+constexpr const char* kCorpus = "A corpus";
+
+struct ViewInputs {
+  std::vector<std::string> target = {};
+  std::string with = {}, checkpoints = {};
+  std::string corpus = {}, corpus_target = {}, conllu = {}, target_conllu = {}, alignment = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("target", target, {},
+      {.group = kShown,
+       .help = "A translation, for each text in turn; without: the model's greedy translations"});
+    v("with", with, {},
+      {.group = kShown, .help = "A second model, beside it on the same texts", .value = "MODEL"});
+    v("checkpoints", checkpoints, {},
+      {.group = kShown,
+       .help = "Show the checkpoints of the training in this folder instead, through time",
+       .rare = true,
+       .value = "DIR"});
+    v("corpus", corpus, {},
+      {.group = kCorpus,
+       .help = "Sentences, one a line: what heads do is measured on them",
+       .otherwise = "the texts",
+       .rare = true,
+       .value = "FILE"});
+    v("corpus_target", corpus_target, {},
+      {.group = kCorpus,
+       .help = "Their translations, line by line",
+       .otherwise = "greedy translations",
+       .rare = true,
+       .value = "FILE"});
+    v("conllu", conllu, {},
+      {.group = kCorpus,
+       .help = "Dependency trees (CoNLL-U) of --corpus, or the corpus itself",
+       .value = "FILE"});
+    v("target_conllu", target_conllu, {},
+      {.group = kCorpus, .help = "Dependency trees of the translations", .rare = true, .value = "FILE"});
+    v("alignment", alignment, {},
+      {.group = kCorpus, .help = "Word alignments (Pharaoh format)", .rare = true, .value = "FILE"});
+  }
 
   bool has_corpus() const { return !corpus.empty() || !conllu.empty(); }
 };
 
-std::string command_of(const ViewFlags& flags) {
-  std::string command = "multihead view " + shell_word(flags.model);
-  const auto add = [&](const char* flag, const std::string& value) {
-    if (!value.empty()) command += fmt::format(" {} {}", flag, shell_word(value));
-  };
-  for (const std::string& text : flags.texts) command += " " + shell_word(text);
-  for (const std::string& target : flags.targets) add("--target", target);
-  add("-i", flags.input);
-  add("--with", flags.with);
-  add("--checkpoints", flags.checkpoints);
-  add("--corpus", flags.corpus);
-  add("--corpus-target", flags.corpus_target);
-  add("--conllu", flags.conllu);
-  add("--target-conllu", flags.target_conllu);
-  add("--alignment", flags.alignment);
-  add("--head", flags.head);
-  add("--walk", flags.walk);
-  for (const std::string& heads : flags.changes.mute) add("--mute", heads);
-  for (const std::string& gate : flags.changes.gate) add("--gate", gate);
-  for (const std::string& rule : flags.changes.replace) add("--replace", rule);
-  if (flags.no_importance) command += " --no-importance";
+struct ViewFlags {
+  std::string model, input, output = "heads.html";
+  std::vector<std::string> texts;
+  FlaggedSettings<ViewInputs> inputs;
+  FlaggedSettings<ViewSettings> shown;
+  HeadChangeFlags changes = {};
+  bool open = false;
+
+  Verb* verb = nullptr;
+};
+
+/// What was typed, but for the flags that change nothing on the page.
+std::string command_of(const Verb& verb) {
+  std::string command = verb.typed_name();
+  for (const auto& flag : verb.flags()) {
+    if (flag->is_named("--output") || flag->is_named("--open") || flag->is_named("--max-size")) continue;
+    const std::string name = flag->is_argument() ? "" : " " + flag->get_name();
+    if (flag->most == 0 && flag->times > 0) command += name;
+    for (const std::string& value : flag->given) command += name + " " + shell_word(value);
+  }
   return command;
 }
 
@@ -71,26 +105,27 @@ std::vector<PageText> texts_of(const ViewFlags& flags) {
     for (std::string& line : read_text(flags.input)) sources.push_back(std::move(line));
   }
   if (sources.empty()) throw UsageError("give a text to look at, or a file of them with -i");
-  if (!flags.targets.empty() && flags.targets.size() != sources.size())
+  if (!flags.inputs->target.empty() && flags.inputs->target.size() != sources.size())
     throw UsageError(fmt::format("{} and {}; give --target once for each text",
                                  counted(std::ssize(sources), "text"),
-                                 counted(std::ssize(flags.targets), "translation")));
+                                 counted(std::ssize(flags.inputs->target), "translation")));
   std::vector<PageText> texts;
   for (size_t i = 0; i < sources.size(); ++i) {
     check_utf8(sources[i], "the text");
-    texts.push_back({.source = sources[i], .target = flags.targets.empty() ? "" : flags.targets[i]});
+    texts.push_back(
+        {.source = sources[i], .target = flags.inputs->target.empty() ? "" : flags.inputs->target[i]});
     check_utf8(texts.back().target, "--target");
   }
   return texts;
 }
 
-CorpusFiles corpus_files(const ViewFlags& flags) {
-  check_alignment(flags.alignment, flags.corpus_target, flags.target_conllu, "--corpus-target");
-  return readable_again({.input = flags.corpus,
-                         .target = flags.corpus_target,
-                         .conllu = flags.conllu,
-                         .target_conllu = flags.target_conllu,
-                         .alignment = flags.alignment});
+CorpusFiles corpus_files(const ViewInputs& of) {
+  check_alignment(of.alignment, of.corpus_target, of.target_conllu, "--corpus-target");
+  return readable_again({.input = of.corpus,
+                         .target = of.corpus_target,
+                         .conllu = of.conllu,
+                         .target_conllu = of.target_conllu,
+                         .alignment = of.alignment});
 }
 
 struct RunToShow {
@@ -106,7 +141,7 @@ std::string name_of_model(const std::string& path) {
 }
 
 /// All runs read one text: the translations of the first model, of a training those of its last checkpoint.
-void translate_missing(const ModelFolder& folder, SiteValues* changed, std::vector<PageText>& texts) {
+void translate_missing(const ModelFolder& folder, Sites* changed, std::vector<PageText>& texts) {
   if (!translates(folder) || !texts.front().target.empty()) return;
   std::vector<std::string> sources;
   for (const PageText& text : texts) sources.push_back(text.source);
@@ -118,63 +153,65 @@ void translate_missing(const ModelFolder& folder, SiteValues* changed, std::vect
 
 std::vector<RunToShow> runs_of(const ViewFlags& flags) {
   std::vector<RunToShow> runs;
-  if (!flags.checkpoints.empty()) {
-    const std::vector<int64_t> updates = checkpoint_updates(flags.checkpoints);
+  if (!flags.inputs->checkpoints.empty()) {
+    const std::vector<int64_t> updates = checkpoint_updates(flags.inputs->checkpoints);
     if (updates.empty())
-      throw FileError(flags.checkpoints + " has no checkpoints; train with --keep to have some");
+      throw FileError(flags.inputs->checkpoints + " has no checkpoints; train with --keep to have some");
     for (const int64_t update : updates)
-      runs.push_back(
-          {fmt::format("update {}", update), checkpoint_of(flags.checkpoints, update).string(), update});
+      runs.push_back({fmt::format("update {}", update),
+                      checkpoint_of(flags.inputs->checkpoints, update).string(), update});
     return runs;
   }
   runs.push_back({name_of_model(flags.model), flags.model});
-  if (!flags.with.empty()) runs.push_back({name_of_model(flags.with), flags.with});
+  if (!flags.inputs->with.empty()) runs.push_back({name_of_model(flags.inputs->with), flags.inputs->with});
   return runs;
 }
 
-void run(ViewFlags& flags) {
-  if (!flags.checkpoints.empty() && flags.texts.empty() && flags.input.empty())
-    flags.texts.push_back(std::exchange(flags.model, flags.checkpoints));  // the only argument is the text
-  if (!flags.with.empty() && !flags.checkpoints.empty())
+void check_inputs(const ViewInputs& of) {
+  if (!of.with.empty() && !of.checkpoints.empty())
     throw UsageError("--with compares two models and --checkpoints follows one; give one of them");
   for (const auto& [flag, value] :
-       {std::pair("--corpus-target", flags.corpus_target), std::pair("--target-conllu", flags.target_conllu),
-        std::pair("--alignment", flags.alignment)}) {
-    if (!value.empty() && !flags.has_corpus())
+       {std::pair("--corpus-target", of.corpus_target), std::pair("--target-conllu", of.target_conllu),
+        std::pair("--alignment", of.alignment)}) {
+    if (!value.empty() && !of.has_corpus())
       throw UsageError(fmt::format("{} needs a corpus: give its sentences with --corpus or --conllu", flag));
   }
+}
+
+void run(ViewFlags& flags) {
+  const ViewInputs& inputs = flags.inputs.settings;
+  if (!inputs.checkpoints.empty() && flags.texts.empty() && flags.input.empty())
+    flags.texts.push_back(std::exchange(flags.model, inputs.checkpoints));  // the only argument is the text
+  check_inputs(inputs);
   std::vector<PageText> texts = texts_of(flags);
   std::optional<FilesCorpus> corpus;
-  if (flags.has_corpus()) corpus.emplace(corpus_files(flags));
+  if (inputs.has_corpus()) corpus.emplace(corpus_files(inputs));
   SiteValues changed = changed_heads(flags.changes);
-  HeadsPage page({.command = command_of(flags),
-                  .mode = !flags.checkpoints.empty() ? PageMode::kTime
-                          : !flags.with.empty()      ? PageMode::kCompare
-                                                     : PageMode::kOne,
-                  .head = flags.head,
-                  .most_bytes = static_cast<size_t>(flags.most_megabytes) << 20});
-  SiteValues* const sites = changed.empty() ? nullptr : &changed;
+  ViewSettings settings = flags.shown.settings;
+  settings.page.command = command_of(*flags.verb);
+  settings.page.mode = !inputs.checkpoints.empty() ? PageMode::kTime
+                       : !inputs.with.empty()      ? PageMode::kCompare
+                                                   : PageMode::kOne;
+  settings.run.model = flags.model;
+  settings.run.corpus = corpus ? &*corpus : nullptr;
+  settings.run.relations = !inputs.conllu.empty() || !inputs.target_conllu.empty();
+  settings.run.alignment = !inputs.alignment.empty();
+  settings.run.sites = changed.empty() ? nullptr : &changed;
+  settings.run.remark = [](const std::string& line) { remark(line); };
+  HeadsPage page(settings.page);
   const std::vector<RunToShow> runs = runs_of(flags);
   if (runs.size() > 1)
-    translate_missing(load_model(flags.checkpoints.empty() ? runs.front().path : runs.back().path), sites,
-                      texts);
+    translate_missing(load_model(inputs.checkpoints.empty() ? runs.front().path : runs.back().path),
+                      settings.run.sites, texts);
   for (const RunToShow& shown : runs) {
-    const SentenceModel model =
-        flags.no_importance ? SentenceModel{.folder = load_model(shown.path)} : load_scored(shown.path);
-    model.folder.model->check(changed);
-    if (!flags.head.empty()) model.folder.model->heads_named(HeadPattern(flags.head));
+    const ScoredModel model =
+        settings.run.importance ? load_scored(shown.path) : ScoredModel(load_model(shown.path));
+    model.folder().model->check(changed);
+    if (!settings.page.head.empty()) model.folder().model->heads_named(HeadPattern(settings.page.head));
     Progress progress("measured", "sentences");
-    PageRun run = page_run(model, texts,
-                           {.name = shown.name,
-                            .model = flags.model,
-                            .corpus = corpus ? &*corpus : nullptr,
-                            .relations = !flags.conllu.empty() || !flags.target_conllu.empty(),
-                            .alignment = !flags.alignment.empty(),
-                            .importance = !flags.no_importance,
-                            .walk = flags.walk,
-                            .sites = sites,
-                            .remark = [](const std::string& line) { remark(line); },
-                            .progress = [&](int64_t done) { progress.show(done); }});
+    settings.run.name = shown.name;
+    settings.run.progress = [&](int64_t done) { progress.show(done); };
+    PageRun run = page_run(model, texts, settings.run);
     run.update = shown.update;
     page.add_run(run, texts);
   }
@@ -190,45 +227,28 @@ void run(ViewFlags& flags) {
 
 void add_view(Verb& app) {
   auto flags = std::make_shared<ViewFlags>();
-  Verb* verb = app.add_subcommand("view", "See the heads of a model on a text: one page that opens anywhere");
+  Verb* verb = flags->verb =
+      app.add_subcommand("view", "See the heads of a model on a text: one page that opens anywhere");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
   verb->add_option("TEXT", flags->texts, "What the model reads; several: each is a text of its own");
-  verb->add_option("--target", flags->targets,
-                   "A translation, for each text in turn; without: the model's greedy translations")
-      ->again();
   verb->add_option("-i,--input", flags->input, "Texts, one a line (gzip or not)");
   add_output_flag(*verb, "-o,--output", flags->output, "The page");
-  verb->add_option("--with", flags->with, "A second model, beside it on the same texts");
-  verb->add_option("--checkpoints", flags->checkpoints,
-                   "Show the checkpoints of the training in this folder instead, through time");
-  verb->add_option("--corpus", flags->corpus, "Sentences, one a line: what heads do is measured on them");
-  verb->add_option("--corpus-target", flags->corpus_target, "Their translations, line by line");
-  verb->add_option("--conllu", flags->conllu, "Dependency trees (CoNLL-U) of --corpus, or the corpus itself");
-  verb->add_option("--target-conllu", flags->target_conllu, "Dependency trees of the translations");
-  verb->add_option("--alignment", flags->alignment, "Word alignments of the corpus (Pharaoh format)");
-  verb->add_option("--head", flags->head, "Open at this head; without: at the one with the best evidence");
-  verb->add_option(
-      "--walk", flags->walk,
-      "An attention, e.g. encoder.0.self_attention, or the number of a layer: add a walk through it, "
-      "step by step, on the first text");
-  add_head_change_flags(*verb, flags->changes);
-  add_number(*verb, "--max-size", flags->most_megabytes, {.low = 1, .high = 1024}, "Largest page, in MB");
-  verb->add_flag("--no-importance", flags->no_importance,
-                 "Skip importance and attribution, which take longest");
   verb->add_flag("--open", flags->open, "Open the page when it is written");
-  name_values(*verb, "TEXT", {"TEXT", "--target"});
-  name_values(*verb, "FILE",
-              {"--input", "--corpus", "--corpus-target", "--conllu", "--target-conllu", "--alignment"});
-  name_values(*verb, "DIR", {"--with", "--checkpoints"});
-  name_values(*verb, "HEAD", {"--head"});
-  name_values(*verb, "ATTENTION", {"--walk"});
-  common_flags(*verb, {"--target", "--output", "--with", "--conllu", "--head", "--walk", "--open"});
+  flags->inputs.add(*verb);
+  flags->shown.add(*verb);
+  add_head_change_flags(*verb, flags->changes);
+  name_values(*verb, "FILE", {"--input"});
+  rare_flags(*verb, {"--input", "--mute"});
   verb->footer(
       "Example:\n"
       "  multihead view demo 'the small dog sees a cat .'\n"
       "  multihead view minilm 'The chef cooked the meal.' \\\n"
       "    --conllu en_ewt-ud-dev.conllu --walk 3");
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] {
+    flags->inputs.take();
+    flags->shown.take();
+    run(*flags);
+  });
 }
 
 }  // namespace mh::cli

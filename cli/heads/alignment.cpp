@@ -10,6 +10,7 @@
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "multihead/base/error.h"
@@ -68,7 +69,7 @@ void add_heads_alignment(Verb& heads) {
     if (flags->corpus.alignment.empty())
       throw UsageError("alignments are needed to compare with: give --alignment FILE");
     ObserveHeadsOptions options = flags->report.settings.given();
-    CorpusRun run(flags->report.model, flags->corpus);
+    CorpusRun run(load_model(flags->report.model), flags->corpus);
     run.attach(options);
     flags->report.write(heads_alignment(run.folder(), run.corpus(), options), options, alignment_json,
                         [&](const AlignmentReport& found) {

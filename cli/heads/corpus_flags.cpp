@@ -9,11 +9,9 @@
 
 #include "cli/common.h"
 #include "cli/heads/heads_verbs.h"
-#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "multihead/base/error.h"
-#include "multihead/heads/importance/scored_texts.h"
 
 namespace mh::cli {
 namespace {
@@ -82,11 +80,11 @@ void add_corpus_flags(Verb& verb, CorpusFlags& flags, const CorpusVerb& takes) {
   add_limit_flags(verb);
 }
 
-CorpusRun::CorpusRun(const std::string& model, const CorpusFlags& flags, bool scored)
-    : model_(scored ? load_scored(model) : SentenceModel{.folder = load_model(model)}),
+CorpusRun::CorpusRun(ScoredModel model, const CorpusFlags& flags)
+    : model_(std::move(model)),
       changed_(changed_heads(flags.changes)),
       corpus_(readable_again(files_of(flags))) {
-  model_.folder.model->check(changed_);
+  folder().model->check(changed_);
 }
 
 void CorpusRun::attach(ObserveHeadsOptions& options) {

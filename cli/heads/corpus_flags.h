@@ -9,7 +9,7 @@
 
 #include "cli/head_changes.h"
 #include "cli/progress.h"
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/sites/site_values.h"
@@ -40,20 +40,19 @@ CorpusFiles files_of(const CorpusFlags& flags);
 /// from a pipe are read here. Throws UsageError on other files that are pipes.
 CorpusFiles readable_again(CorpusFiles files);
 
-/// The model and the corpus that the flags name.
+/// A model and the corpus that the flags name.
 class CorpusRun {
  public:
-  /// scored: what load_scored_model() opens.
-  CorpusRun(const std::string& model, const CorpusFlags& flags, bool scored = false);
+  CorpusRun(ScoredModel model, const CorpusFlags& flags);
 
-  const ModelFolder& folder() const { return model_.folder; }
-  const SentenceModel& model() const { return model_; }
+  const ModelFolder& folder() const { return model_.folder(); }
+  const ScoredModel& model() const { return model_; }
   HeadsCorpus& corpus() { return corpus_; }
   /// Gives the options the changes of heads that were asked for, progress and remarks. REQUIRES: this outlives their use.
   void attach(ObserveHeadsOptions& options);
 
  private:
-  SentenceModel model_;  // where it is not scored, its folder alone
+  ScoredModel model_;
   SiteValues changed_;
   FilesCorpus corpus_;
   Progress progress_{"read", "sentences"};

@@ -6,6 +6,7 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/importance_report.h"
 #include "cli/heads/report_flags.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "multihead/heads/reports/importance_json.h"
@@ -21,7 +22,7 @@ struct ImportanceFlags {
 
 void run_importance(const ImportanceFlags& flags) {
   ImportanceSettings settings = flags.report.settings.given();
-  CorpusRun run(flags.report.model, flags.corpus, true);
+  CorpusRun run(load_scored(flags.report.model), flags.corpus);
   run.attach(settings.importance.texts.read);
   const auto top = static_cast<size_t>(flags.top);
   const auto write = [&](const auto& found, const auto& table_of) {

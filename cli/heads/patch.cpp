@@ -8,11 +8,10 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/patch_report.h"
 #include "cli/heads/report_flags.h"
-#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/patch_json.h"
 
@@ -27,10 +26,10 @@ struct PatchFlags {
 };
 
 PatchReport patched(const std::string& path, const PatchQuestion& question, const PatchOptions& options) {
-  const ModelFolder folder = load_model(path);
-  if (folder.model->predicts()) return heads_patch(folder, question, options);
-  const SentenceModel model = load_sentence_model(path);
-  return heads_patch(model, question, options);
+  const ScoredModel model = load_scored_model(path);
+  if (const std::string line = model.folder().remark(); !line.empty()) remark(line);
+  return model.folder().model->predicts() ? heads_patch(model.folder(), question, options)
+                                          : heads_patch(model.sentences(), question, options);
 }
 
 void run_patch(const PatchFlags& flags) {

@@ -11,6 +11,7 @@
 
 #include "cli/common.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh::cli {
 namespace {
@@ -66,9 +67,8 @@ std::string position_label(const PatchReport& patching, const std::string& stack
 
 /// "decoder self-attention": what a table is of.
 std::string table_of(const PatchPlace& place) {
-  if (place.attention.empty()) return place.stack;
-  return place.stack + " " +
-         (place.attention.ends_with("cross_attention") ? "cross-attention" : "self-attention");
+  if (!place.kind) return place.stack;
+  return place.stack + (place.kind == AttentionKind::kCross ? " cross-attention" : " self-attention");
 }
 
 /// Layers down, heads across.

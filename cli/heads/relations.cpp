@@ -15,6 +15,7 @@
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "multihead/base/error.h"
@@ -128,7 +129,7 @@ void run_relations(const RelationsFlags& flags) {
   if (flags.corpus.conllu.empty() && flags.corpus.target_conllu.empty())
     throw UsageError("relations are those of dependency trees: give --conllu FILE");
   RelationsOptions options = flags.report.settings.given();
-  CorpusRun run(flags.report.model, flags.corpus);
+  CorpusRun run(load_model(flags.report.model), flags.corpus);
   run.attach(options.observe);
   if (!flags.relation.empty()) options.random = false;
   flags.report.write(heads_relations(run.folder(), run.corpus(), options), options, relations_json,

@@ -11,6 +11,7 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/load_model.h"
 #include "cli/verb.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/measures/heads_similar.h"
@@ -148,7 +149,7 @@ void add_heads_similar(Verb& heads) {
       "  multihead heads similar smollm2.gguf -i corpus.txt --json");
   verb->callback([flags] {
     SimilarOptions options = flags->report.settings.given();
-    CorpusRun run(flags->report.model, flags->corpus);
+    CorpusRun run(load_model(flags->report.model), flags->corpus);
     run.attach(options.observe);
     const SimilarReport similar = heads_similar(run.folder(), run.corpus(), options);
     if (!flags->svg.empty()) write_text(flags->svg, draw_similar(similar));

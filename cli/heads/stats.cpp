@@ -9,6 +9,7 @@
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/load_model.h"
 #include "cli/verb.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/reports/measures_json.h"
@@ -95,7 +96,7 @@ void add_heads_stats(Verb& heads) {
       "  multihead heads stats demo -i test.en --target test.de");
   verb->callback([flags] {
     ObserveHeadsOptions options = flags->report.settings.given();
-    CorpusRun run(flags->report.model, flags->corpus);
+    CorpusRun run(load_model(flags->report.model), flags->corpus);
     run.attach(options);
     flags->report.write(heads_stats(run.folder(), run.corpus(), options), options, stats_json, stats_table);
   });

@@ -11,6 +11,7 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
 #include "cli/heads/where_report.h"
+#include "cli/load_model.h"
 #include "cli/verb.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/measures/heads_where.h"
@@ -35,7 +36,7 @@ void run_where(const WhereFlags& flags) {
         fmt::format("give --all or heads, not both: leave out --all or {}", flags.heads.front()));
   WhereOptions settings = flags.report.settings.given();
   for (const std::string& head : flags.heads) settings.evidence.heads.emplace_back(head);
-  CorpusRun run(flags.report.model, flags.corpus);
+  CorpusRun run(load_model(flags.report.model), flags.corpus);
   run.attach(settings.read);
   const bool colours =
       flags.report.output.empty() && picture_options().cells == HeatMapOptions::Cells::kColours;

@@ -33,16 +33,15 @@ double seconds_since(Clock::time_point start) {
 TranslatorShape config_of(const Arm& arm, uint64_t seed) {
   TranslatorShape shape = arm.model;
   if (!arm.columns) return shape;
-  const auto add = [&](const std::string& attention) {
-    OwnHeads own{.attention = attention, .geometry = shape.heads_of(attention)};
+  const auto add = [&](const AttentionPlace& attention) {
+    OwnHeads own{.attention = attention.name(), .geometry = shape.heads_of(attention)};
     own.geometry.input = HeadInput::of_columns(arm.columns(1000 * seed + shape.own_heads.size()));
     shape.own_heads.push_back(std::move(own));
   };
-  for (int layer = 0; layer < shape.encoder_layers; ++layer)
-    add(fmt::format("encoder.{}.self_attention", layer));
+  for (int layer = 0; layer < shape.encoder_layers; ++layer) add({AttentionKind::kEncoderSelf, layer});
   for (int layer = 0; layer < shape.decoder_layers; ++layer) {
-    add(fmt::format("decoder.{}.self_attention", layer));
-    add(fmt::format("decoder.{}.cross_attention", layer));
+    add({AttentionKind::kDecoderSelf, layer});
+    add({AttentionKind::kCross, layer});
   }
   return shape;
 }

@@ -7,6 +7,7 @@
 #include "multihead/autograd/loops.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/kernels/soft_cap.h"
 
 namespace mh {
 namespace {
@@ -117,6 +118,9 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
   const int64_t of_a_head = attention_weights_size(inputs) / inputs.heads;
   Var y = tape.make(1, of_a_head * (heads.end - heads.begin), {q, k, bias.by_query});
   const int64_t size = inputs.d_key, query_columns = 2 * int64_t{fixed.query_clip} + 1;
+  // What the cap does to gradients, which cannot be told from y when a bias was added.
+  MatrixView slopes;
+  if (inputs.soft_cap && y.wants_gradient()) slopes = tape.arena().matrix<float>(1, y.cols());
   const bool biased = !fixed.slopes.empty() || bias.by_distance != nullptr || bias.by_query;
   for_sequences(sequences, [&](const SequenceMaps& s) {
     for (int64_t h = heads.begin; h < heads.end; ++h) {
@@ -125,6 +129,15 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
       for (int64_t i = 0; i < s.queries; ++i) {
         float* out = scores.row(i);
         for (int64_t j = 0; j < s.keys; ++j) out[j] *= inputs.scale;
+        if (inputs.soft_cap) {
+          const MatrixView row(out, 1, s.keys);
+          soft_cap(*inputs.soft_cap, row, row);
+          if (slopes.data != nullptr) {
+            const MatrixView slope(slopes.data + s.at(h) + i * s.keys, 1, s.keys);
+            std::fill_n(slope.data, s.keys, 1.0f);
+            soft_cap_gradient(*inputs.soft_cap, row, slope, slope);
+          }
+        }
         for (int64_t j = 0; j < s.keys && biased; ++j) {
           const BiasPlace place = bias_place(fixed, s, i, j);
           if (!fixed.slopes.empty())
@@ -136,8 +149,9 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
       }
     }
   });
-  // dq_i = scale sum_j dy_ij k_j;  dk_j += scale sum_i dy_ij q_i; a bias gets what its scores get
-  tape.record(y, [&tape, q, k, y, inputs, bias, heads, sequences, size, query_columns] {
+  // dq_i = scale sum_j dy_ij k_j;  dk_j += scale sum_i dy_ij q_i, dy times the cap's slope; a bias gets what its scores
+  // get
+  tape.record(y, [&tape, q, k, y, slopes, inputs, bias, heads, sequences, size, query_columns] {
     MH_ASSERT(inputs.key_rows.empty());
     const MatrixView dq = sums_of(tape, q), dk = sums_of(tape, k);
     const MatrixView d_by_query = bias.by_query ? sums_of(tape, bias.by_query) : MatrixView();
@@ -158,7 +172,8 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
           for (int64_t j = 0; j < s.keys; ++j, ++dy) {
             const int64_t key = s.key_begin + j;
             const BiasPlace place = bias_place(inputs.bias, s, i, j);
-            const float d = inputs.scale * *dy;
+            float d = inputs.scale * *dy;
+            if (slopes.data != nullptr) d *= slopes.data[dy - y.gradient().data];
             if (dq.data != nullptr)
               add_scaled(d, k.value().row(key) + g * size, size, dq.row(row) + h * size);
             if (dk.data != nullptr)

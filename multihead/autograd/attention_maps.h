@@ -19,7 +19,7 @@ struct HeadRange {
   int end = -1;  // -1: AttentionInputs::heads
 };
 
-/// scale * q k^T + bias: [1, maps].
+/// scale * q k^T, softly capped where `inputs` say so, + bias: [1, maps].
 Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias,
                      HeadRange heads = {});
 /// Each row's softmax over the keys that the mask allows; exactly 0 for the others.

@@ -8,6 +8,7 @@
 
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/embedding.h"
+#include "multihead/kernels/soft_cap.h"
 #include "multihead/kernels/vocabulary.h"
 
 namespace mh {
@@ -48,14 +49,27 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
   return y;
 }
 
-Var logits(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias) {
+Var logits(Tape& tape, Var states, const OutputParameters& output) {
+  const PackedParameters& table = output.table;
   MH_ASSERT(table.parts().size() == 1);
   Var y = tape.make(states.rows(), table.parts()[0]->value.rows(), {states});
   multiply(states.value(), table.packed_transposed(), y.value(), Write::kOverwrite,
-           [&](int64_t begin, int64_t end) { add_bias(bias, y.value().rows_between(begin, end)); });
-  // dstates = dy E;  dE += dy^T states
-  tape.record(y, [&tape, states, y, table = &table] {
-    const MatrixView dy = y.gradient();
+           [&](int64_t begin, int64_t end) {
+             const MatrixView rows = y.value().rows_between(begin, end);
+             add_bias(output.bias, rows);
+             if (output.soft_cap) soft_cap(*output.soft_cap, rows, rows);
+           });
+  // dstates = dy E;  dE += dy^T states, with the dy of what was capped
+  tape.record(y, [&tape, states, y, table = &table, cap = output.soft_cap] {
+    const Arena::Mark mark = tape.arena().mark();
+    MatrixView dy = y.gradient();
+    if (cap) {
+      dy = tape.arena().matrix<float>(y.rows(), y.cols());
+      for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
+        soft_cap_gradient(*cap, y.value().rows_between(begin, end), y.gradient().rows_between(begin, end),
+                          dy.rows_between(begin, end));
+      });
+    }
     if (states.wants_gradient()) {
       const Tape::Target to = tape.gradient_of(states);
       const PackedMatrix& packed = table->packed();
@@ -66,12 +80,14 @@ Var logits(Tape& tape, Var states, const PackedParameters& table, ConstMatrixVie
     }
     if (tape.trains())
       multiply_transposed(dy, states.value(), table->parts()[0]->gradient_sum(), Write::kAdd);
+    tape.arena().rewind(mark);
   });
   return y;
 }
 
-Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias,
-                  const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums) {
+Var cross_entropy(Tape& tape, Var states, const OutputParameters& output, const CrossEntropyOptions& options,
+                  VocabularyScratch& scratch, CrossEntropySums& sums) {
+  const PackedParameters& table = output.table;
   MH_ASSERT(table.parts().size() == 1);
   Var loss = tape.make(1, 1, {states});
   const bool gradients = loss.wants_gradient() && states.wants_gradient();
@@ -82,7 +98,10 @@ Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMa
                        .d_states = {},
                        .d_embedding = {}};
   // The table is E [V, d]; products with E^T read it transposed.
-  OutputLayer layer{.logits = &table.packed_transposed(), .gradient = nullptr, .bias = bias};
+  OutputLayer layer{.logits = &table.packed_transposed(),
+                    .gradient = nullptr,
+                    .bias = output.bias,
+                    .soft_cap = output.soft_cap};
   if (gradients) {
     layer.gradient = &table.packed();
     if (tape.trains()) {

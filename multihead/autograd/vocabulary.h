@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "multihead/autograd/parameter.h"
@@ -26,8 +27,16 @@ struct EmbedOptions {
 /// outlive the backward pass.
 Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options);
 
-/// states E^T + bias, the logits of all tokens: [N, d] -> [N, V]. It stores them; cross_entropy() does not.
-Var logits(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias);
+/// What the output layer is made of. It outlives the tape's values.
+struct OutputParameters {
+  const PackedParameters& table;       // E [V, d]
+  ConstMatrixView bias = {};           // [1, V], which is not trained, or empty
+  std::optional<float> soft_cap = {};  // of the logits (kernels/vocabulary.h)
+};
+
+/// states E^T + bias, softly capped: the logits of all tokens, [N, d] -> [N, V]. It stores them; cross_entropy() does
+/// not.
+Var logits(Tape& tape, Var states, const OutputParameters& output);
 
 struct CrossEntropyOptions {
   std::span<const int32_t> targets;  // [N]
@@ -35,12 +44,11 @@ struct CrossEntropyOptions {
   float scale = 1;
 };
 
-/// scale * sum of the smoothed cross entropies of states E^T + bias: [1, 1]; `sums` gets the unscaled
+/// scale * sum of the smoothed cross entropies of logits(): [1, 1]; `sums` gets the unscaled
 /// figures. The gradients of states and E are computed together with the value, so that logits are never
 /// stored. Therefore, while parameters are trained, the total that is differentiated must contain this loss
-/// with factor 1; any other is a UsageError of backward(). `table` is E [V, d]; `bias` [1, V] is not trained,
-/// or empty.
-Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias,
-                  const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums);
+/// with factor 1; any other is a UsageError of backward().
+Var cross_entropy(Tape& tape, Var states, const OutputParameters& output, const CrossEntropyOptions& options,
+                  VocabularyScratch& scratch, CrossEntropySums& sums);
 
 }  // namespace mh

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "multihead/folders/class_steps.h"
+#include "multihead/folders/tokenizer_fit.h"
 #include "multihead/text/in_quotes.h"
 
 namespace mh {
@@ -47,6 +49,26 @@ class Applied {
     }
     parts_.gives_types = settings_.gives_types.value_or(chosen.gives_types);
     parts_.cut = settings_.cut;
+  }
+
+  /// Some added tokens at the end of the file for which the model has no row, such as Gemma 3's for images beside a model that
+  /// reads texts alone.
+  void leave_out_tokens_without_row() {
+    const int32_t rows = settings_.rows;
+    std::unordered_set<std::string_view> above;
+    for (const AddedToken& token : parts_.added_tokens) {
+      if (token.id >= rows) above.insert(token.content);
+    }
+    const bool others =
+        std::any_of(parts_.model.vocabulary.begin(), parts_.model.vocabulary.end(),
+                    [&](const auto& entry) { return entry.second >= rows && !above.contains(entry.first); });
+    if (rows == 0 || others || static_cast<int64_t>(above.size()) > rows / kPart) return;
+    for (const AddedToken& token : parts_.added_tokens) {
+      if (token.id >= rows) without_row_.push_back(in_quotes(token.content));
+    }
+    if (!without_row_.empty()) says_so_ = file_;
+    std::erase_if(parts_.model.vocabulary, [&](const auto& entry) { return entry.second >= rows; });
+    std::erase_if(parts_.added_tokens, [&](const AddedToken& token) { return token.id >= rows; });
   }
 
   void add_tokens(TokenizerClass kind) {
@@ -173,9 +195,8 @@ class Applied {
 
   /// Whether the vocabulary with all of these is still too small for the model (tokenizer_fit.h), which is said of the file alone.
   bool is_of_another_model(int64_t new_ones) const {
-    constexpr int64_t kStep = 8, kLargestStep = 128, kPart = 1000;
-    const int64_t rows = settings_.rows, spare = rows - next_ - new_ones;
-    return spare > rows / kPart && (rows % kStep != 0 || spare >= kLargestStep);
+    const int64_t rows = settings_.rows, tokens = next_ + new_ones;
+    return rows - tokens > rows / kPart && !is_rounded_up(tokens, rows);
   }
 
   /// A vocabulary without such a token is refused (tokenizer_fit.h) rather than given a new one.
@@ -218,6 +239,8 @@ class Applied {
     return false;
   }
 
+  static constexpr int64_t kPart = 1000;
+
   const TokenizerSettings& settings_;
   const std::string& file_;
   TokenizerParts& parts_;
@@ -235,6 +258,7 @@ std::vector<std::string> apply_settings(const TokenizerSettings& settings, const
   const TokenizerClass kind = fits_class(chosen.kind, parts.model) ? chosen.kind : TokenizerClass::kAsWritten;
   applied.put_steps(chosen);
   applied.tell_what_is_not_obeyed(chosen);
+  applied.leave_out_tokens_without_row();
   applied.add_tokens(kind);
   applied.clean_up();
   return std::move(applied).lines();

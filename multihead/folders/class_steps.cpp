@@ -76,6 +76,20 @@ void put_byte_level(const ClassOptions& options, TokenizerParts& parts) {
   parts.decoders = {{.kind = DecoderStep::Kind::kByteLevel}};
 }
 
+void put_gemma(const ClassOptions& options, TokenizerParts& parts) {
+  parts.model.unknown_token = options.unk.value_or("<unk>");
+  parts.model.fuse_unknown = parts.model.byte_fallback = true;
+  parts.model.ignore_merges = false;
+  parts.normalizers = {
+      {.kind = NormalizerStep::Kind::kReplace, .pattern = {.literal = " "}, .content = kSpaceMark}};
+  parts.pre_tokenizers = {{.kind = PreTokenizerStep::Kind::kSplit,
+                           .behavior = SplitBehavior::kMergedWithPrevious,
+                           .pattern = {.literal = " "}}};
+  parts.decoders = {{.kind = DecoderStep::Kind::kReplace, .content = " ", .pattern = {.literal = kSpaceMark}},
+                    {.kind = DecoderStep::Kind::kByteFallback},
+                    {.kind = DecoderStep::Kind::kFuse}};
+}
+
 void put_llama(const ClassOptions& options, TokenizerParts& parts) {
   const bool prefix = options.add_prefix_space.value_or(true);
   parts.model.fuse_unknown = parts.model.byte_fallback = true;
@@ -190,6 +204,14 @@ std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions
       break;
     case TokenizerClass::kGpt2:
       put_byte_level(options, parts);
+      break;
+    case TokenizerClass::kGptNeox:
+      put_byte_level(options, parts);
+      parts.normalizers = {{.kind = NormalizerStep::Kind::kNfc}};
+      parts.post_processors = {};  // add_bos_token, too, is taken away from this class
+      break;
+    case TokenizerClass::kGemma:
+      put_gemma(options, parts);
       break;
     case TokenizerClass::kQwen2:
       put_byte_level(options, parts);

@@ -7,6 +7,7 @@ inline constexpr const char* kConfigFile = "config.json";
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kWeightsIndexFile = "model.safetensors.index.json";
 inline constexpr const char* kTokenizerFile = "tokenizer.json";
+inline constexpr const char* kPiecesFile = "tokenizer.model";  // a SentencePiece model
 inline constexpr const char* kTargetTokenizerFile = "target_tokenizer.json";
 inline constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
 inline constexpr const char* kSpecialTokensFile = "special_tokens_map.json";  // of older folders

@@ -17,6 +17,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/gguf_architecture.h"
 #include "multihead/folders/gguf_config.h"
 #include "multihead/folders/gguf_keys.h"
 #include "multihead/folders/gguf_split.h"
@@ -66,15 +67,16 @@ std::string generation_config_of(const GgufFile& file) {
   return document.dump(2) + "\n";
 }
 
-/// The files with which sentence-transformers pools states as "llama.pooling_type" says; none where it says nothing, or that
+/// The files with which sentence-transformers pools states as the key pooling_type says; none where it says nothing, or that
 /// they are not pooled.
 std::map<std::string, std::string, std::less<>> pooling_files(const GgufFile& file) {
-  constexpr const char* kKey = "llama.pooling_type";
-  const int64_t kind = file.integer(kKey, 0, 4).value_or(0);
+  const GgufArchitecture& architecture = gguf_architecture(file);
+  const std::string key = architecture.key("pooling_type");
+  const int64_t kind = file.integer(key, 0, 4).value_or(0);
   if (kind == 0) return {};
   if (kind == 4) {
     throw FormatError(
-        fmt::format("{}: \"{}\" is 4, a ranking of pairs, which is not supported", file.name(), kKey));
+        fmt::format("{}: \"{}\" is 4, a ranking of pairs, which is not supported", file.name(), key));
   }
   constexpr const char* kModes[] = {"mean", "cls", "lasttoken"};
   const auto module = [](int number, const char* path, const char* type) {
@@ -84,7 +86,7 @@ std::map<std::string, std::string, std::less<>> pooling_files(const GgufFile& fi
   const nlohmann::ordered_json modules = {module(0, "", "sentence_transformers.models.Transformer"),
                                           module(1, "1_Pooling", "sentence_transformers.models.Pooling")};
   const nlohmann::ordered_json pooling = {
-      {"embedding_dimension", file.integer("llama.embedding_length", 1, 1 << 16).value_or(1)},
+      {"embedding_dimension", file.integer(architecture.key("embedding_length"), 1, 1 << 16).value_or(1)},
       {"pooling_mode", kModes[kind - 1]},
       {"include_prompt", true}};
   return {{"modules.json", modules.dump(2) + "\n"}, {kGgufPoolingFile, pooling.dump(2) + "\n"}};
@@ -93,8 +95,10 @@ std::map<std::string, std::string, std::less<>> pooling_files(const GgufFile& fi
 /// A GGUF file as the folder of Hugging Face that says the same.
 class GgufFolder final : public FolderSource {
  public:
-  explicit GgufFolder(GgufFile file)
-      : file_(std::move(file)), config_(gguf_config_json(file_)), remarks_(gguf_remarks(file_)) {
+  explicit GgufFolder(GgufFile file) : file_(std::move(file)) {
+    refuse_unread_architecture(file_);
+    config_ = gguf_config_json(file_);
+    remarks_ = gguf_remarks(file_);
     tokenizer_ = gguf_tokenizer(file_);
     files_ = pooling_files(file_);
     files_[kConfigFile] = config_;
@@ -128,16 +132,27 @@ class GgufFolder final : public FolderSource {
 
   FolderPlan plan() const override {
     FolderPlan plan = FolderSource::plan();
-    plan.place = gguf_place;
-    plan.no_weight = [](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
-      return tensor == "rope_freqs.weight";  // gguf_config_json() has read it
+    const GgufArchitecture& architecture = gguf_architecture(file_);
+    plan.place = [theirs = std::move(plan.place), &architecture](std::string_view parameter) {
+      TensorPlace place = theirs(parameter);
+      for (std::string& name : place.names) name = architecture.tensor(name);
+      return place;
+    };
+    plan.prefixes = {""};
+    plan.no_weight = [&architecture](const std::string& tensor, const TensorFiles&, const Model&,
+                                     Differences&) {
+      // gguf_config_json() has read them.
+      return tensor == "rope_freqs.weight" ||
+             (architecture.rope_factors && tensor.starts_with("rope_factors_"));
     };
     plan.description = "its metadata";
     plan.remedy = "get the file again";
-    plan.remarks = remarks_;
+    plan.remarks.insert(plan.remarks.begin(), remarks_.begin(), remarks_.end());
     return plan;
   }
-  TensorFiles tensors() const override { return gguf_weights(file_, gguf_heads(file_)); }
+  TensorFiles tensors() const override {
+    return gguf_weights(file_, gguf_architecture(file_), gguf_heads(file_));
+  }
   FolderTokenizers tokenizers() const override {
     std::vector<std::string> remarks;
     if (const auto markers = gguf_split_markers(file_); tokenizer_ && !markers.empty()) {

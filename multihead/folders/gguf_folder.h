@@ -13,11 +13,11 @@ namespace mh {
 /// Whether load_model_folder() takes the path for a GGUF file: its name ends with .gguf.
 bool is_gguf(const std::filesystem::path& path);
 
-/// In a folder that a GGUF file is read as: how states become one vector, where the file says it ("llama.pooling_type").
+/// In a folder that a GGUF file is read as: how states become one vector, where the file says it ("llama.pooling_type" and the like).
 inline constexpr const char* kGgufPoolingFile = "1_Pooling/config.json";
 
 /// Opens the file, and the others of a model that was cut into several, as the folder that it could be written as, of Hugging
-/// Face's LlamaForCausalLM: config.json, generation_config.json, tokenizer_config.json and tokenizer.json are made of its
+/// Face's class of the architecture: config.json, generation_config.json, tokenizer_config.json and tokenizer.json are made of its
 /// metadata, and its tensors are read from where they lie. load_model_folder() reads the model: it takes memory of at most 4 bytes for each number of the weights;
 /// F32 and BF16 stay in the file. Throws FileError or FormatError.
 std::shared_ptr<const FolderSource> open_gguf_folder(const std::filesystem::path& path);

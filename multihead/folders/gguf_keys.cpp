@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "multihead/folders/gguf_architecture.h"
 #include "multihead/folders/known_keys.h"
 
 namespace mh {
@@ -16,59 +17,62 @@ namespace {
 
 constexpr const char* kOfGgufOnly = "it is not supported in GGUF; take the model as a folder";
 
-/// Those of gguf_config.cpp, gguf_tokenizer.cpp, gguf_split.cpp, gguf_folder.cpp and of the file's own form.
-KeyNames obeyed_keys() {
-  return {"general.architecture",
-          "general.alignment",
-          "llama.vocab_size",
-          "llama.context_length",
-          "llama.embedding_length",
-          "llama.block_count",
-          "llama.feed_forward_length",
-          "llama.expert_count",
-          "llama.attention.head_count",
-          "llama.attention.head_count_kv",
-          "llama.attention.key_length",
-          "llama.attention.value_length",
-          "llama.attention.layer_norm_rms_epsilon",
-          "llama.rope.dimension_count",
-          "llama.rope.freq_base",
-          "llama.rope.scale_linear",
-          "llama.rope.scaling.type",
-          "llama.rope.scaling.factor",
-          "llama.rope.scaling.original_context_length",
-          "llama.pooling_type",
-          "split.no",
-          "split.count",
-          "split.tensors.count",
-          "tokenizer.chat_template",
-          "tokenizer.ggml.model",
-          "tokenizer.ggml.pre",
-          "tokenizer.ggml.tokens",
-          "tokenizer.ggml.token_type",
-          "tokenizer.ggml.scores",
-          "tokenizer.ggml.merges",
-          "tokenizer.ggml.bos_token_id",
-          "tokenizer.ggml.eos_token_id",
-          "tokenizer.ggml.eot_token_id",
-          "tokenizer.ggml.eom_token_id",
-          "tokenizer.ggml.unknown_token_id",
-          "tokenizer.ggml.padding_token_id",
-          "tokenizer.ggml.add_bos_token",
-          "tokenizer.ggml.add_eos_token",
-          "tokenizer.ggml.add_space_prefix"};
+/// Those of gguf_config.cpp, gguf_rope.cpp and gguf_folder.cpp, behind "ARCHITECTURE.".
+constexpr const char* kArchitectureKeys[] = {"vocab_size",           "context_length",
+                                             "embedding_length",     "block_count",
+                                             "feed_forward_length",  "expert_count",
+                                             "attention.head_count", "attention.head_count_kv",
+                                             "attention.key_length", "attention.value_length",
+                                             "rope.dimension_count", "rope.freq_base",
+                                             "rope.scale_linear",    "rope.scaling.type",
+                                             "rope.scaling.factor",  "rope.scaling.original_context_length",
+                                             "pooling_type"};
+/// Those of gguf_tokenizer.cpp, gguf_split.cpp, gguf_folder.cpp and of the file's own form.
+constexpr const char* kOtherKeys[] = {"general.architecture",
+                                      "general.alignment",
+                                      "split.no",
+                                      "split.count",
+                                      "split.tensors.count",
+                                      "tokenizer.chat_template",
+                                      "tokenizer.ggml.model",
+                                      "tokenizer.ggml.pre",
+                                      "tokenizer.ggml.tokens",
+                                      "tokenizer.ggml.token_type",
+                                      "tokenizer.ggml.scores",
+                                      "tokenizer.ggml.merges",
+                                      "tokenizer.ggml.bos_token_id",
+                                      "tokenizer.ggml.eos_token_id",
+                                      "tokenizer.ggml.eot_token_id",
+                                      "tokenizer.ggml.eom_token_id",
+                                      "tokenizer.ggml.unknown_token_id",
+                                      "tokenizer.ggml.padding_token_id",
+                                      "tokenizer.ggml.add_bos_token",
+                                      "tokenizer.ggml.add_eos_token",
+                                      "tokenizer.ggml.add_space_prefix"};
+
+KeyNames obeyed_keys(const GgufArchitecture& architecture) {
+  KeyNames names{std::begin(kOtherKeys), std::end(kOtherKeys)};
+  for (const char* key : kArchitectureKeys) names.insert(architecture.key(key));
+  for (const GgufField& field : architecture.fields) names.insert(architecture.key(field.key));
+  names.insert(architecture.key(architecture.epsilon_key));
+  for (const char* key : architecture.finish_keys) names.insert(architecture.key(key));
+  return names;
 }
+
+/// Behind "ARCHITECTURE.".
+constexpr KeyRule kArchitectureRules[] = {
+    {.key = "attention.causal", .harmless = "[true]", .refused = kOfGgufOnly},
+    {.key = "expert_used_count", .harmless = "[0]"},
+    {.key = "rope.scaling.finetuned"},
+    {.key = "rope.scaling.attn_factor", .harmless = "[1.0]", .refused = kOfGgufOnly},
+    {.key = "rope.scaling.yarn_*"},  // of the scaling yarn, which is refused
+    {.key = "tensor_data_layout"},
+};
 
 constexpr KeyRule kGgufRules[] = {
     {.key = "general.type", .harmless = R"(["model"])", .refused = "expected a model"},
     {.key = "general.sampling.*", .harmless = "[]"},
-    {.key = "general.*"},  // who made it of what
-    {.key = "llama.attention.causal", .harmless = "[true]", .refused = kOfGgufOnly},
-    {.key = "llama.expert_used_count", .harmless = "[0]"},
-    {.key = "llama.rope.scaling.finetuned"},
-    {.key = "llama.rope.scaling.attn_factor", .harmless = "[1.0]", .refused = kOfGgufOnly},
-    {.key = "llama.rope.scaling.yarn_*"},  // of the scaling yarn, which is refused
-    {.key = "llama.tensor_data_layout"},
+    {.key = "general.*"},                  // who made it of what
     {.key = "tokenizer.chat_template.*"},  // besides the one that is used
     {.key = "tokenizer.chat_templates"},
     {.key = "tokenizer.huggingface.json"},
@@ -87,9 +91,10 @@ constexpr KeyRule kGgufRules[] = {
 };
 
 /// Keys by which llama.cpp reads a model.
-bool is_of_a_model(std::string_view key) {
-  constexpr std::string_view kBegins[] = {"general.", "llama.", "tokenizer.", "split.", "adapter."};
-  return std::any_of(std::begin(kBegins), std::end(kBegins),
+bool is_of_a_model(std::string_view key, const GgufArchitecture& architecture) {
+  constexpr std::string_view kBegins[] = {"general.", "tokenizer.", "split.", "adapter."};
+  return key.starts_with(architecture.key("")) ||
+         std::any_of(std::begin(kBegins), std::end(kBegins),
                      [&](std::string_view begin) { return key.starts_with(begin); });
 }
 
@@ -143,14 +148,22 @@ std::optional<int32_t> gguf_special_token(const GgufFile& file, GgufSpecial toke
 }
 
 std::vector<std::string> gguf_remarks(const GgufFile& file) {
+  const GgufArchitecture& architecture = gguf_architecture(file);
   nlohmann::json values = nlohmann::json::object();
   for (const std::string_view key : file.keys()) {
-    if (!is_of_a_model(key)) continue;
+    if (!is_of_a_model(key, architecture)) continue;
     const std::string said = file.described(key);
     nlohmann::json value = nlohmann::json::parse(said, nullptr, false);
     values[std::string(key)] = value.is_discarded() ? nlohmann::json(said) : std::move(value);
   }
-  const KnownKeys keys{.obeyed = obeyed_keys(), .rules = {std::begin(kGgufRules), std::end(kGgufRules)}};
+  KnownKeys keys{.obeyed = obeyed_keys(architecture),
+                 .rules = {std::begin(kGgufRules), std::end(kGgufRules)}};
+  std::vector<std::string> names;  // which the rules look at
+  names.reserve(std::size(kArchitectureRules));
+  for (KeyRule rule : kArchitectureRules) {
+    rule.key = names.emplace_back(architecture.key(rule.key));
+    keys.rules.push_back(rule);
+  }
   const KeyFindings found = keys.look_at(values, file.name());
   found.throw_if_refused();
   std::vector<std::string> remarks;

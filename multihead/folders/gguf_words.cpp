@@ -37,7 +37,9 @@ constexpr std::array kNames = {
     WordsByName{"llama3", WordRule::kLlama3, Before::kNothing, true, true},
     WordsByName{"llama-v3", WordRule::kLlama3, Before::kNothing, true, true},
     WordsByName{"smaug-bpe", WordRule::kLlama3},
+    WordsByName{"dbrx", WordRule::kLlama3},  // OLMo 2, Phi-4
     WordsByName{"qwen2", WordRule::kQwen2, Before::kNfc},
+    WordsByName{"deepseek-r1-qwen", WordRule::kQwen2, Before::kNfc},
     WordsByName{"gpt-4o", WordRule::kO200k},
     WordsByName{"tekken", WordRule::kTekken, Before::kNothing, true, true},
 };

@@ -19,30 +19,10 @@
 
 namespace mh {
 
-class FolderWriter;
+class EncoderDecoder;
 
 /// Which folder of the same name may be replaced: one that this library wrote, or any model's.
 enum class Replace { kOwnFolders, kAnyModel };
-
-struct SaveOptions {
-  const Tokenizer* tokenizer = nullptr;
-  const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
-  int beam_size = 5;                                    // the default of transformers' generate()
-  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
-  NumberType type = NumberType::kFloat32;               // of the parameters: float32, or rounded to bfloat16
-  int64_t largest_file = 5'000'000'000;  // bytes; more parameters become shards and their index
-  Replace replace = Replace::kOwnFolders;
-};
-
-/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one, and when the
-/// caller's StopScope (base/stop.h) ends it, the old one.
-/// It replaces an older model folder of that name that this library wrote. Throws FileError, also when a folder of that name has
-/// files that are not a model's, or a model that somebody else wrote and options.replace does not allow to lose; UsageError when tokenizer and model do not match; Error on numbers that are not finite.
-void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
-                       const SaveOptions& options = {});
-
-/// Writes the same files through `folder`, for callers that add more files to it; they call commit().
-void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
 
 /// What a folder may be that Transformers cannot open, since its family's config.json cannot say which heads the model has.
 enum class OwnFormat { kRefused, kAllowed };
@@ -59,9 +39,15 @@ struct SavedFormat {
   bool as_read = false;  // the format in which the heads were read, unchanged
 };
 
-struct SaveFolderOptions {
-  NumberType type = NumberType::kFloat32;
-  int64_t largest_file = 5'000'000'000;
+struct SaveOptions {
+  // Of a model that was not read from a folder: one that was keeps its own.
+  const Tokenizer* tokenizer = nullptr;
+  const Tokenizer* target_tokenizer = nullptr;  // only with separate vocabularies
+  int beam_size = 5;  // of encoder-decoders: the default of transformers' generate()
+  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
+  NumberType type = NumberType::kFloat32;               // of the parameters: float32, or rounded to bfloat16
+  int64_t largest_file = 5'000'000'000;  // bytes; more parameters become shards and their index
+  /// Of models other than encoder-decoders, which are written in our own format where they need it.
   OwnFormat own_format = OwnFormat::kRefused;
   /// Heads of the model that was read which this one does not have, where these are all that differs: families with "pruned_heads"
   /// say which they were.
@@ -69,16 +55,35 @@ struct SaveFolderOptions {
   Replace replace = Replace::kOwnFolders;
 };
 
-/// Writes a model that was read from a folder or a GGUF file, with the parameters and heads that it has now: the folder's
-/// own config.json with what changed, its tokenizers and other small files, parameters under the names that they were read
-/// by, and the tensors of heads that are not done here. A translator is written as above. Throws what that throws, and
-/// UsageError, before anything is written, on a model that was not read from files, on the folder that it was read from,
-/// and when the family's format cannot hold its heads: it gives all layers the same number, or heads of d_model / heads
-/// columns. OwnFormat::kAllowed writes these under "multihead_heads", which load_model_folder() reads.
-void save_model_folder(const std::filesystem::path& path, const ModelFolder& folder,
-                       const SaveFolderOptions& options = {});
+/// What is saved: a model that was read from files, or an encoder-decoder that was made here. It must outlive this.
+struct SavedModel {
+  SavedModel(const ModelFolder& read) : model(*read.model), model_type(read.model_type), folder(&read) {}
+  SavedModel(const EncoderDecoder& made);
 
-/// What save_model_folder() would write, before it does. removed: SaveFolderOptions::removed. Throws UsageError on a model that was
+  const Model& model;
+  std::string model_type;               // whose family writes it
+  const ModelFolder* folder = nullptr;  // null: it was made here
+};
+
+/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one, and
+/// when the caller's StopScope (base/stop.h) ends it, the old one.
+///
+/// An encoder-decoder is written anew, in the format of MarianMTModel where that can hold it and else in our own.
+/// Every other model is written as it was read, with the parameters and heads that it has now: the folder's own
+/// config.json with what changed, its tokenizers and other small files, parameters under the names that they were
+/// read by, and the tensors of heads that are not done here.
+///
+/// It replaces an older model folder of that name that this library wrote. Throws FileError, also when a folder of
+/// that name has files that are not a model's, or a model that somebody else wrote and options.replace does not
+/// allow to lose; Error on numbers that are not finite; and UsageError, before anything is written, when tokenizer
+/// and model do not match, on the folder that the model was read from, on a model other than an encoder-decoder
+/// that was not read from files, and when its family's format cannot hold its heads: it gives all layers the same
+/// number, or heads of d_model / heads columns. OwnFormat::kAllowed writes these under "multihead_heads", which
+/// load_model_folder() reads.
+void save_model_folder(const std::filesystem::path& path, const SavedModel& saved,
+                       const SaveOptions& options = {});
+
+/// What save_model_folder() would write, before it does. removed: SaveOptions::removed. Throws UsageError on a model that was
 /// not read from files.
 SavedFormat format_when_saved(const ModelFolder& folder, std::span<const HeadName> removed = {});
 

@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/parameters.h"
 #include "multihead/folders/pruned_heads.h"
 #include "multihead/io/config.h"
 #include "multihead/nn/multi_head_attention.h"
@@ -67,8 +71,7 @@ OrderedJson own_heads_of(const Model& model) {
   return OrderedJson::parse(to_json(own))[kOwnHeads];
 }
 
-}  // namespace
-
+/// In which format, and where it is our own, why the family's cannot hold the heads.
 SavedFormat saved_format(const FolderPlan& plan, const Model& as_read, const Model& now,
                          std::span<const HeadName> removed) {
   using enum SavedFormat::Kind;
@@ -89,8 +92,9 @@ SavedFormat saved_format(const FolderPlan& plan, const Model& as_read, const Mod
   }
 }
 
+/// config.json. as_read: the model that the folder's files describe.
 std::string saved_config(const FolderPlan& plan, const Model& as_read, const ModelFolder& folder,
-                         const SavedFormat& format, const SaveFolderOptions& options) {
+                         const SavedFormat& format, std::span<const HeadName> removed, NumberType type) {
   OrderedJson config = OrderedJson::parse(
       with_family_names(folder.source->read(kConfigFile), folder.source->path_of(kConfigFile)));
   // The files had an output layer of their own, whatever their configuration says.
@@ -106,7 +110,7 @@ std::string saved_config(const FolderPlan& plan, const Model& as_read, const Mod
         break;
       case SavedFormat::Kind::kPrunedHeads: {
         const PrunedHeads gone =
-            pruned_heads_after(plan.pruned_heads, as_read, *folder.model, options.removed).value();
+            pruned_heads_after(plan.pruned_heads, as_read, *folder.model, removed).value();
         for (const auto& [layer, heads] : gone) config[kPrunedHeadsField][std::to_string(layer)] = heads;
         break;
       }
@@ -114,8 +118,50 @@ std::string saved_config(const FolderPlan& plan, const Model& as_read, const Mod
         config[kOwnHeads] = own_heads_of(*folder.model);
     }
   }
-  put_number_type(config, options.type);
+  put_number_type(config, type);
   return config.dump(2) + "\n";
+}
+
+std::map<std::string, std::string> small_files_of(const FolderSource& source) {
+  std::map<std::string, std::string> files;
+  for (const std::string& name : source.small_files()) {
+    if (name != kConfigFile) files[name] = source.read(name);
+  }
+  return files;
+}
+
+}  // namespace
+
+FolderContents contents_as_read(const SavedModel& saved, const SaveOptions& options) {
+  if (saved.folder == nullptr || !saved.folder->source)
+    throw UsageError("this model was not read from a folder, whose format it could be written in; load one");
+  const ModelFolder& folder = *saved.folder;
+  const FolderSource& source = *folder.source;
+  const auto plan =
+      std::make_shared<const FolderPlan>(read_plan(source.read(kConfigFile), source.path_of(kConfigFile)));
+  const auto files = std::make_shared<const TensorFiles>(source.tensors());
+  const std::shared_ptr<const Model> as_read = make_model(*files, *plan);  // its parameters take no memory
+  const SavedFormat format = saved_format(*plan, *as_read, saved.model, options.removed);
+  FolderContents contents{.format = format, .read_from = files, .copied = folder.not_read};
+  if (format.kind == SavedFormat::Kind::kOwn && !format.as_read) {
+    contents.refusal = fmt::format(
+        "the config.json of {} cannot hold these heads: {}; allow a folder in our own "
+        "format, which Transformers does not open: `own_format`",
+        folder.model_type, format.why);
+  }
+  contents.place = [plan, files](std::string_view parameter) {
+    TensorPlace at = plan->place(parameter);
+    std::string name = tensor_of(*files, *plan, parameter);
+    if (name.empty()) name = plan->prefixes.front() + at.names.front();
+    at.names = {std::move(name)};
+    return at;
+  };
+  contents.small_files = [&source] { return small_files_of(source); };
+  contents.config = [plan, as_read, &folder, format, removed = options.removed,
+                     type = options.type](const std::vector<std::string>& /*own_files*/) {
+    return saved_config(*plan, *as_read, folder, format, removed, type);
+  };
+  return contents;
 }
 
 std::string with_number_type(std::string config, NumberType type) {

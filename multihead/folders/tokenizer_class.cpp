@@ -18,6 +18,9 @@ constexpr std::array kClassNames = {
     ClassName{"MPNetTokenizer", TokenizerClass::kMpnet},
     ClassName{"RobertaTokenizer", TokenizerClass::kRoberta},
     ClassName{"GPT2Tokenizer", TokenizerClass::kGpt2},
+    ClassName{"CodeGenTokenizer", TokenizerClass::kGpt2},  // other offsets alone
+    ClassName{"GPTNeoXTokenizer", TokenizerClass::kGptNeox},
+    ClassName{"GemmaTokenizer", TokenizerClass::kGemma},
     ClassName{"Qwen2Tokenizer", TokenizerClass::kQwen2},
     ClassName{"LlamaTokenizer", TokenizerClass::kLlama},
     ClassName{"XLMRobertaTokenizer", TokenizerClass::kXlmRoberta},
@@ -36,6 +39,14 @@ constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {
     {"xlm-roberta", "XLMRobertaTokenizer"},
     {"camembert", "CamembertTokenizer"},
     {"gpt2", "GPT2Tokenizer"},
+    {"gpt_neo", "GPT2Tokenizer"},
+    {"opt", "GPT2Tokenizer"},
+    {"phi", "GPT2Tokenizer"},
+    {"gpt_neox", "GPTNeoXTokenizer"},
+    {"gemma", "GemmaTokenizer"},
+    {"gemma2", "GemmaTokenizer"},
+    {"gemma3", "GemmaTokenizer"},
+    {"gemma3_text", "GemmaTokenizer"},
     {"qwen2", "Qwen2Tokenizer"},
     {"qwen3", "Qwen2Tokenizer"},
 };
@@ -53,7 +64,8 @@ ChosenClass class_of(std::string_view name) {
 ChosenClass choose_tokenizer_class(std::string_view model_type, std::string_view named, bool byte_level) {
   if (named.ends_with("Fast")) named.remove_suffix(4);
   // Of these models transformers does not believe the file.
-  if (model_type == "mistral" || model_type == "modernbert") return class_of(kDefault);
+  if (model_type == "mistral" || model_type == "modernbert" || model_type == "phi3")
+    return class_of(kDefault);
   if (model_type == "qwen2") named = "";
   if (named == "LlamaTokenizer" && byte_level) return class_of(kDefault);
   if (!named.empty()) return class_of(named);
@@ -78,6 +90,13 @@ std::string_view default_token(TokenizerClass kind, std::string_view key) {
                                         {"mask_token", "<mask>"}}};
   constexpr std::string_view kEnd = "<|endoftext|>";
   constexpr Defaults kGpt2Tokens = {{{"bos_token", kEnd}, {"eos_token", kEnd}, {"unk_token", kEnd}}};
+  constexpr Defaults kGptNeoxTokens = {
+      {{"bos_token", kEnd}, {"eos_token", kEnd}, {"unk_token", kEnd}, {"pad_token", "<|padding|>"}}};
+  constexpr Defaults kGemmaTokens = {{{"bos_token", "<bos>"},
+                                      {"eos_token", "<eos>"},
+                                      {"unk_token", "<unk>"},
+                                      {"pad_token", "<pad>"},
+                                      {"mask_token", "<mask>"}}};
   constexpr Defaults kQwen2Tokens = {{{"eos_token", kEnd}, {"unk_token", kEnd}, {"pad_token", kEnd}}};
   constexpr Defaults kLlamaTokens = {{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}}};
   const auto find = [&](const Defaults& defaults) {
@@ -97,6 +116,10 @@ std::string_view default_token(TokenizerClass kind, std::string_view key) {
       return find(kRobertaTokens);
     case TokenizerClass::kGpt2:
       return find(kGpt2Tokens);
+    case TokenizerClass::kGptNeox:
+      return find(kGptNeoxTokens);
+    case TokenizerClass::kGemma:
+      return find(kGemmaTokens);
     case TokenizerClass::kQwen2:
       return find(kQwen2Tokens);
     case TokenizerClass::kLlama:
@@ -115,6 +138,8 @@ bool fits_class(TokenizerClass kind, const TokenModel& model) {
       return model.kind == Kind::kWordPiece;
     case TokenizerClass::kRoberta:
     case TokenizerClass::kGpt2:
+    case TokenizerClass::kGptNeox:
+    case TokenizerClass::kGemma:
     case TokenizerClass::kQwen2:
     case TokenizerClass::kLlama:
       return model.kind == Kind::kBpe;

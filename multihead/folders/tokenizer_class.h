@@ -17,6 +17,8 @@ enum class TokenizerClass {
   kMpnet,
   kRoberta,
   kGpt2,
+  kGptNeox,
+  kGemma,
   kQwen2,
   kLlama,
   kXlmRoberta,
@@ -40,7 +42,7 @@ std::string_view default_token(TokenizerClass kind, std::string_view key);
 /// The arguments of the classes that change texts' tokens; unset: the default of the class.
 struct ClassOptions {
   std::optional<bool> do_lower_case = {}, strip_accents = {}, tokenize_chinese_chars = {};  // kBert, kMpnet
-  std::optional<bool> add_prefix_space = {};  // kRoberta, kGpt2, kQwen2, kLlama, kXlmRoberta, kCamembert
+  std::optional<bool> add_prefix_space = {};  // the classes with ByteLevel and Metaspace
   std::optional<bool> trim_offsets = {};      // kRoberta
   std::optional<bool> legacy = {};            // kLlama: a space also before a text behind a special token
   std::optional<std::string> cls = {}, sep = {}, bos = {}, eos = {}, unk = {};  // the names of these tokens

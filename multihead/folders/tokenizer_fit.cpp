@@ -11,12 +11,6 @@
 namespace mh {
 namespace {
 
-// Vocabularies are often rounded up for the hardware's sake; the ids above are never used.
-bool is_rounded_up(int32_t tokenizer, int32_t vocabulary) {
-  constexpr int32_t kStep = 8, kLargestStep = 128;
-  return vocabulary % kStep == 0 && tokenizer <= vocabulary && vocabulary - tokenizer < kLargestStep;
-}
-
 // Rows that no text reaches, as multilingual MiniLM has them: 250,037 for 250,002 tokens.
 bool is_nearly_all(int32_t tokenizer, int32_t vocabulary) {
   constexpr int32_t kPart = 1000;
@@ -28,6 +22,12 @@ bool predicts(const ModelFacts& facts) {
 }
 
 }  // namespace
+
+bool is_rounded_up(int64_t tokens, int64_t vocabulary) {
+  constexpr int64_t kStep = 8, kLargestStep = 128, kPart = 50;
+  const int64_t more = vocabulary - tokens;
+  return vocabulary % kStep == 0 && more >= 0 && (more < kLargestStep || more <= vocabulary / kPart);
+}
 
 std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
                                               const ModelFacts& facts, const std::string& end,

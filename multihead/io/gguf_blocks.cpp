@@ -2,83 +2,121 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/not_finite.h"
 #include "multihead/base/stored_matrix.h"
+#include "multihead/io/gguf_unpack.h"
 
 namespace mh {
 namespace {
 
-constexpr std::array kTypesRead = {
-    GgufTypeFacts{GgufType::kF32, "F32", 1, 4},     GgufTypeFacts{GgufType::kF16, "F16", 1, 2},
-    GgufTypeFacts{GgufType::kBF16, "BF16", 1, 2},   GgufTypeFacts{GgufType::kQ8_0, "Q8_0", 32, 34},
-    GgufTypeFacts{GgufType::kQ4_0, "Q4_0", 32, 18}, GgufTypeFacts{GgufType::kQ4_1, "Q4_1", 32, 20}};
-
-/// The names of the others, for messages (ggml.h, enum ggml_type).
-constexpr std::array<std::pair<uint32_t, const char*>, 28> kOtherTypes = {
-    {{6, "Q5_0"},   {7, "Q5_1"},    {9, "Q8_1"},   {10, "Q2_K"},    {11, "Q3_K"},   {12, "Q4_K"},
-     {13, "Q5_K"},  {14, "Q6_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"},
-     {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"}, {24, "I8"},
-     {25, "I16"},   {26, "I32"},    {27, "I64"},   {28, "F64"},     {29, "IQ1_M"},  {34, "TQ1_0"},
-     {35, "TQ2_0"}, {39, "MXFP4"},  {40, "NVFP4"}, {41, "Q1_0"}}};
-
-float half_at(const std::byte* at) {
+void unpack_f32(const std::byte* at, float* out) {
+  std::memcpy(out, at, sizeof *out);
+}
+void unpack_f16(const std::byte* at, float* out) {
+  *out = float16_at(at);
+}
+void unpack_bf16(const std::byte* at, float* out) {
   uint16_t bits = 0;
   std::memcpy(&bits, at, sizeof bits);
-  return from_float16(bits);
+  *out = from_bfloat16(bits);
 }
 
-constexpr int64_t kBlock = 32, kHalf = kBlock / 2;
-
-/// scale and least: x_i = q_i * scale + least.
-void read_nibbles(const std::byte* at, float scale, float least, float* out) {
-  for (int64_t j = 0; j < kHalf; ++j) {
-    const auto both = std::to_integer<uint32_t>(at[j]);
-    out[j] = static_cast<float>(both & 15u) * scale + least;
-    out[j + kHalf] = static_cast<float>(both >> 4) * scale + least;
-  }
+/// All blocks of a row, so that a block of one number costs no call.
+template <void (*unpack)(const std::byte*, float*), int64_t size, int64_t bytes>
+void unpack_all(const std::byte* at, int64_t blocks, float* out) {
+  for (int64_t b = 0; b < blocks; ++b) unpack(at + b * bytes, out + b * size);
 }
 
-void read_block(GgufType type, const std::byte* at, float* out) {
-  switch (type) {
-    case GgufType::kF32:
-      std::memcpy(out, at, sizeof *out);
-      return;
-    case GgufType::kF16:
-      *out = half_at(at);
-      return;
-    case GgufType::kBF16: {
-      uint16_t bits = 0;
-      std::memcpy(&bits, at, sizeof bits);
-      *out = from_bfloat16(bits);
-      return;
-    }
-    case GgufType::kQ8_0: {
-      const float scale = half_at(at);
-      for (int64_t i = 0; i < kBlock; ++i)
-        out[i] = static_cast<float>(std::to_integer<int8_t>(at[2 + i])) * scale;
-      return;
-    }
-    case GgufType::kQ4_0: {
-      const float scale = half_at(at);
-      return read_nibbles(at + 2, scale, -8 * scale, out);
-    }
-    case GgufType::kQ4_1:
-      return read_nibbles(at + 4, half_at(at), half_at(at + 2), out);
+constexpr int kNone = -1;
+
+struct ReadType {
+  GgufTypeFacts facts;
+  void (*unpack)(const std::byte* at, int64_t blocks, float* out);
+  /// The bytes of a block before its float16 d, and m: the block is finite when they are. kNone: it has none.
+  int scale = kNone, least = kNone;
+};
+
+template <void (*unpack)(const std::byte*, float*), int64_t size, int64_t bytes>
+constexpr ReadType read_type(GgufType type, const char* name, int scale = kNone, int least = kNone) {
+  return {{type, name, size, bytes}, unpack_all<unpack, size, bytes>, scale, least};
+}
+
+constexpr std::array kTypesRead = {
+    read_type<unpack_f32, 1, 4>(GgufType::kF32, "F32"),
+    read_type<unpack_f16, 1, 2>(GgufType::kF16, "F16", 0),
+    read_type<unpack_bf16, 1, 2>(GgufType::kBF16, "BF16"),
+    read_type<unpack_q4_0, 32, 18>(GgufType::kQ4_0, "Q4_0", 0),
+    read_type<unpack_q4_1, 32, 20>(GgufType::kQ4_1, "Q4_1", 0, 2),
+    read_type<unpack_q5_0, 32, 22>(GgufType::kQ5_0, "Q5_0", 0),
+    read_type<unpack_q5_1, 32, 24>(GgufType::kQ5_1, "Q5_1", 0, 2),
+    read_type<unpack_q8_0, 32, 34>(GgufType::kQ8_0, "Q8_0", 0),
+    read_type<unpack_q2_k, 256, 84>(GgufType::kQ2_K, "Q2_K", 80, 82),
+    read_type<unpack_q3_k, 256, 110>(GgufType::kQ3_K, "Q3_K", 108),
+    read_type<unpack_q4_k, 256, 144>(GgufType::kQ4_K, "Q4_K", 0, 2),
+    read_type<unpack_q5_k, 256, 176>(GgufType::kQ5_K, "Q5_K", 0, 2),
+    read_type<unpack_q6_k, 256, 210>(GgufType::kQ6_K, "Q6_K", 208),
+    read_type<unpack_iq4_nl, 32, 18>(GgufType::kIQ4_NL, "IQ4_NL", 0),
+    read_type<unpack_iq4_xs, 256, 136>(GgufType::kIQ4_XS, "IQ4_XS", 0),
+    read_type<unpack_mxfp4, 32, 17>(GgufType::kMXFP4, "MXFP4"),
+};
+
+/// The names of the others, for messages (ggml.h, enum ggml_type).
+constexpr std::array<std::pair<uint32_t, const char*>, 18> kOtherTypes = {{{9, "Q8_1"},
+                                                                           {15, "Q8_K"},
+                                                                           {16, "IQ2_XXS"},
+                                                                           {17, "IQ2_XS"},
+                                                                           {18, "IQ3_XXS"},
+                                                                           {19, "IQ1_S"},
+                                                                           {21, "IQ3_S"},
+                                                                           {22, "IQ2_S"},
+                                                                           {24, "I8"},
+                                                                           {25, "I16"},
+                                                                           {26, "I32"},
+                                                                           {27, "I64"},
+                                                                           {28, "F64"},
+                                                                           {29, "IQ1_M"},
+                                                                           {34, "TQ1_0"},
+                                                                           {35, "TQ2_0"},
+                                                                           {40, "NVFP4"},
+                                                                           {41, "Q1_0"}}};
+
+const ReadType* find_type(uint32_t type) {
+  const auto* const found = std::find_if(kTypesRead.begin(), kTypesRead.end(), [&](const ReadType& read) {
+    return static_cast<uint32_t>(read.facts.type) == type;
+  });
+  return found == kTypesRead.end() ? nullptr : found;
+}
+
+const ReadType& type_of(GgufType type) {
+  const ReadType* const found = find_type(static_cast<uint32_t>(type));
+  MH_ASSERT(found != nullptr);
+  return *found;
+}
+
+/// Blocks whose numbers may overflow one by one.
+int64_t count_unpacked(const ReadType& read, const std::byte* at, int64_t blocks) {
+  std::array<float, 256> numbers{};
+  int64_t bad = 0;
+  for (int64_t b = 0; b < blocks; ++b) {
+    read.unpack(at + b * read.facts.bytes, 1, numbers.data());
+    bad += std::count_if(numbers.begin(), numbers.begin() + read.facts.block,
+                         [](float x) { return !std::isfinite(x); });
   }
+  return bad;
 }
 
 }  // namespace
 
 std::optional<GgufTypeFacts> gguf_type_facts(uint32_t type) {
-  for (const GgufTypeFacts& facts : kTypesRead) {
-    if (static_cast<uint32_t>(facts.type) == type) return facts;
-  }
-  return std::nullopt;
+  const ReadType* const found = find_type(type);
+  return found == nullptr ? std::nullopt : std::optional(found->facts);
 }
 
 std::string gguf_type_name(uint32_t type) {
@@ -91,40 +129,36 @@ std::string gguf_type_name(uint32_t type) {
 
 std::string gguf_types_read() {
   std::string names;
-  for (const GgufTypeFacts& facts : kTypesRead)
-    names += (names.empty() ? "" : ", ") + std::string(facts.name);
+  for (const ReadType& read : kTypesRead) names += (names.empty() ? "" : ", ") + std::string(read.facts.name);
   return names;
 }
 
 void read_gguf_blocks(GgufType type, std::span<const std::byte> bytes, std::span<float> out) {
-  const GgufTypeFacts facts = *gguf_type_facts(static_cast<uint32_t>(type));
-  const auto blocks = static_cast<int64_t>(out.size()) / facts.block;
-  MH_ASSERT(blocks * facts.block == static_cast<int64_t>(out.size()) &&
-            blocks * facts.bytes == static_cast<int64_t>(bytes.size()));
-  for (int64_t b = 0; b < blocks; ++b)
-    read_block(type, bytes.data() + b * facts.bytes, out.data() + b * facts.block);
+  const ReadType& read = type_of(type);
+  const auto blocks = static_cast<int64_t>(out.size()) / read.facts.block;
+  MH_ASSERT(blocks * read.facts.block == static_cast<int64_t>(out.size()) &&
+            blocks * read.facts.bytes == static_cast<int64_t>(bytes.size()));
+  read.unpack(bytes.data(), blocks, out.data());
 }
 
 int64_t not_finite_in_gguf_blocks(GgufType type, std::span<const std::byte> bytes) {
-  const GgufTypeFacts facts = *gguf_type_facts(static_cast<uint32_t>(type));
+  const ReadType& read = type_of(type);
+  const auto [size, stride] = std::pair{read.facts.block, read.facts.bytes};
   const std::byte* const at = bytes.data();
-  const auto blocks = static_cast<int64_t>(bytes.size()) / facts.bytes;
-  switch (type) {
-    case GgufType::kF32:
-      return count_not_finite(at, blocks, kFloat32Exponent);
-    case GgufType::kF16:
-      return count_not_finite(at, blocks, kFloat16Exponent);
-    case GgufType::kBF16:
-      return count_not_finite(at, blocks, kBFloat16Exponent);
-    case GgufType::kQ8_0:
-    case GgufType::kQ4_0:
-      return facts.block * count_not_finite(at, blocks, kFloat16Exponent, facts.bytes);
-    case GgufType::kQ4_1:
-      break;
-  }
+  const auto blocks = static_cast<int64_t>(bytes.size()) / stride;
+  if (type == GgufType::kF32) return count_not_finite(at, blocks, kFloat32Exponent);
+  if (type == GgufType::kBF16) return count_not_finite(at, blocks, kBFloat16Exponent);
+  if (read.scale == kNone) return count_unpacked(read, at, blocks);
+  if (read.least == kNone) return size * count_not_finite(at + read.scale, blocks, kFloat16Exponent, stride);
   int64_t bad = 0;
-  for (int64_t b = 0; b < blocks; ++b)
-    bad += count_not_finite(at + b * facts.bytes, 2, kFloat16Exponent) > 0 ? facts.block : 0;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const std::byte* const block = at + b * stride;
+    bad += count_not_finite(block + read.scale, 1, kFloat16Exponent) +
+                       count_not_finite(block + read.least, 1, kFloat16Exponent) >
+                   0
+               ? size
+               : 0;
+  }
   return bad;
 }
 

@@ -1,12 +1,5 @@
-// The types of GGUF's numbers. Quantised types store a row as blocks of 32 numbers, each block with a scale
-// (float16) of its own. Source: ggml's ggml-common.h (layout) and ggml-quants.c (formulas).
-//
-//   type   bytes   block                                     numbers, i = 0 ... 31
-//   Q8_0   34      d, int8 q[32]                             x_i = q_i d
-//   Q4_0   18      d, 16 bytes of two 4-bit numbers each     x_i = (q_i - 8) d
-//   Q4_1   20      d, m, 16 bytes likewise                   x_i = q_i d + m
-//
-// Of 4-bit numbers, byte j holds q_j in its lower half and q_(j+16) in its upper one.
+// The types of GGUF's numbers. Quantised types store a row as blocks of 32 or 256 numbers, each with scales of its own.
+// gguf_unpack.h has the layouts.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +7,28 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace mh {
 
 /// The types that are read, with their numbers in the file.
-enum class GgufType : uint32_t { kF32 = 0, kF16 = 1, kQ4_0 = 2, kQ4_1 = 3, kQ8_0 = 8, kBF16 = 30 };
+enum class GgufType : uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ4_1 = 3,
+  kQ5_0 = 6,
+  kQ5_1 = 7,
+  kQ8_0 = 8,
+  kQ2_K = 10,
+  kQ3_K = 11,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kIQ4_NL = 20,
+  kIQ4_XS = 23,
+  kBF16 = 30,
+  kMXFP4 = 39,
+};
 
 struct GgufTypeFacts {
   GgufType type;
@@ -30,7 +39,7 @@ struct GgufTypeFacts {
 
 /// Returns nothing for a type that is not read.
 std::optional<GgufTypeFacts> gguf_type_facts(uint32_t type);
-/// Returns "Q6_K", or "type 77" when the number is not known, for messages.
+/// Returns "IQ2_XS", or "type 77" when the number is not known, for messages.
 std::string gguf_type_name(uint32_t type);
 /// "F32, F16, BF16, ...".
 std::string gguf_types_read();
@@ -39,7 +48,7 @@ std::string gguf_types_read();
 /// many blocks.
 void read_gguf_blocks(GgufType type, std::span<const std::byte> bytes, std::span<float> out);
 
-/// Returns how many of the numbers are infinite or NaN, without converting them: of a quantised block all 32
+/// Returns how many of the numbers are infinite or NaN, without memory for them: of a block with a float16 d (and m) all
 /// are when d or m is, and otherwise none. REQUIRES: bytes has whole blocks.
 int64_t not_finite_in_gguf_blocks(GgufType type, std::span<const std::byte> bytes);
 

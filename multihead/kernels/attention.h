@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "multihead/base/matrix_view.h"
@@ -16,7 +17,7 @@
 
 namespace mh {
 
-/// The biases of the scores: numbers that are added to the scaled scores before the softmax. Each is
+/// The biases of the scores: numbers that are added to the scaled (and capped) scores before the softmax. Each is
 /// optional, and all that are given are added. The distance of key j from query i of a sequence is j -
 /// (i + Tk - Tq): the last query has the position of the last key, as for Mask::causal(). Clipped to k, it
 /// is one of the 2k + 1 numbers -k ... k. A bias takes little time for a single query in its sequence
@@ -67,6 +68,8 @@ struct AttentionInputs {
   /// reorders a beam by changing these numbers and copies no keys.
   std::span<const int32_t> key_rows;
   float scale = 1;  // the paper's is attention_scale(d_key)
+  /// A scaled score s becomes soft_cap tanh(s / soft_cap) before bias, mask and softmax; unset: it stays as it is.
+  std::optional<float> soft_cap = {};
   Mask mask;
   Dropout dropout;  // of the weights; its offsets are query_offsets
   /// Empty, or [S, H]: the output of head h of sequence s is multiplied by gate(s, h). One row [1, H] stands

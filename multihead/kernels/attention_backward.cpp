@@ -25,6 +25,7 @@
 // With P the weights, Z the dropout (0 or 1 / (1 - rate)), g the gate, and O' = (P Z) V the ungated output:
 //   dV = g (P Z)^T dO     dP = Z (dO V^T)     delta_i = sum_j P_ij dP_ij = dO_i . O'_i
 //   dS = g P (dP - delta)     dQ = scale dS K     dK = scale dS^T Q     dg = sum_i delta_i
+// With a soft cap C that made scores S of scaled products, these get dS (1 - (S / C)^2).
 // While all keys fit in a chunk, delta is that sum over j; else g delta = dO . output, so no division
 // happens. dg adds P dP up, which is right for a gate of 0 too.
 #ifndef MULTIHEAD_KERNELS_ATTENTION_BACKWARD_PARTS
@@ -186,8 +187,8 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
       h.lse = g.lse + h.row * in.heads + head;
       const float keep_scale = drops ? in.dropout.keep_scale() : 1.0f;
       const float score_scale = in.bias.none() ? in.scale : 1.0f;
-      const Rule rule{score_scale * h.gate, score_scale,  h.gate * keep_scale,
-                      keep_scale,           small || raw, small};
+      const Rule rule{score_scale * h.gate, score_scale, h.gate * keep_scale, keep_scale,
+                      small || raw,         small,       cap_of(in)};
       HeadBias bias;
       if (!in.bias.none()) {
         begin_bias(in, g.d_bias, begin, end, parts.weight_offsets ? parts.weight_offsets[s] : 0, h, bias,
@@ -202,7 +203,11 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
         const Target d_k{k_gradient, g.d_k.stride, head % of_key != 0},
             d_v{v_gradient, g.d_v.stride, head % of_value != 0};
         if (few) {
-          backward_few(in, h, d_q, d_k, d_v);
+          if (in.soft_cap) {
+            backward_few<true>(in, h, d_q, d_k, d_v);
+          } else {
+            backward_few<false>(in, h, d_q, d_k, d_v);
+          }
         } else {
           gate_gradient = backward_small(in, h, block, rule, g.d_bias.by_query, d_q, d_k, d_v, memory);
         }

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "multihead/base/aligned.h"
+#include "multihead/kernels/attention_cap-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
 
@@ -118,7 +119,7 @@ HWY_INLINE void few_values(const float* HWY_RESTRICT weights, int64_t stride, Ro
 }
 
 /// n: f.n or a little more; the missing queries are computed as copies of the last one and not stored.
-template <int n>
+template <int n, bool kCapped>
 HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
                                  const BlockMask& range, FewMemory& memory) {
   const DF d;
@@ -127,7 +128,7 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
   const int64_t stride = (range.end - begin + kLanes - 1) / kLanes * kLanes;
   float* scores = memory.scores.get(n * stride);
   const bool masked = in.mask.kind() != Mask::Kind::kNone;
-  const auto factor = hn::Set(d, in.scale * kLog2e);
+  const auto factor = hn::Set(d, product_factor(in));
   const float* queries[n];
   for (int i = 0; i < n; ++i) queries[i] = f.q.row(i < f.n ? i : f.n - 1);
   VF most[n];
@@ -138,10 +139,12 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
     for (int t = 0; t < kLanes; ++t) keys[t] = f.k.row(j + t < last ? j + t : last);
     VF score[n];
     few_scores<n>(queries, keys, in.d_key, score);
+    MH_UNROLL for (int i = 0; i < n; ++i) score[i] = hn::Mul(score[i], factor);
+    if constexpr (kCapped) cap_row(score, cap_of(in));
     const auto there = hn::FirstN(d, static_cast<size_t>(range.end - j < kLanes ? range.end - j : kLanes));
     MH_UNROLL for (int i = 0; i < n; ++i) {
       const auto seen = masked && i < f.n ? hn::And(there, few_allowed(in.mask, range, f.row, i, j)) : there;
-      score[i] = hn::IfThenElse(seen, hn::Mul(score[i], factor), hn::Set(d, kMinusInfinity));
+      score[i] = hn::IfThenElse(seen, score[i], hn::Set(d, kMinusInfinity));
       most[i] = hn::Max(most[i], score[i]);
       hn::Store(score[i], d, scores + i * stride + (j - begin));
     }
@@ -198,15 +201,21 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
   }
 }
 
+template <bool kCapped>
+HWY_INLINE void forward_few(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
+                            const BlockMask& range, FewMemory& memory) {
+  const auto forward = f.n == 1   ? forward_few_of<1, kCapped>
+                       : f.n == 2 ? forward_few_of<2, kCapped>
+                       : f.n <= 4 ? forward_few_of<4, kCapped>
+                       : f.n == 5 ? forward_few_of<5, kCapped>
+                                  : forward_few_of<kFewQueries, kCapped>;
+  forward(in, out, f, range, memory);
+}
 /// REQUIRES: 1 <= f.n <= kFewQueries, f.keys <= kFewKeys, no dropout.
 HWY_INLINE void forward_few(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
                             const BlockMask& range, FewMemory& memory) {
-  const auto forward = f.n == 1   ? forward_few_of<1>
-                       : f.n == 2 ? forward_few_of<2>
-                       : f.n <= 4 ? forward_few_of<4>
-                       : f.n == 5 ? forward_few_of<5>
-                                  : forward_few_of<kFewQueries>;
-  forward(in, out, f, range, memory);
+  if (in.soft_cap) return forward_few<true>(in, out, f, range, memory);
+  forward_few<false>(in, out, f, range, memory);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
   Running running;
   h.queries = memory.queries.get(int64_t{piece.strips} * kBlock * in.d_key);
   for (int s = 0; s < piece.strips; ++s) {
-    transpose_block(h.q.from(int64_t{s} * kBlock), piece.strip[s].n, in.d_key, in.scale * kLog2e,
+    transpose_block(h.q.from(int64_t{s} * kBlock), piece.strip[s].n, in.d_key, product_factor(in),
                     h.queries + int64_t{s} * kBlock * in.d_key);
     std::fill_n(running.most[s], kBlock, kMinusInfinity);
     std::fill_n(running.total[s], kBlock, 0.0f);

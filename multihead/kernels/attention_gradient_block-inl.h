@@ -10,6 +10,7 @@
 
 #include "multihead/base/aligned.h"
 #include "multihead/kernels/attention_bias-inl.h"
+#include "multihead/kernels/attention_cap-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
@@ -31,6 +32,7 @@ struct GradientMemory {
   AlignedBuffer<float> k, v, q, d_output, d_k, d_v, d_q;  // rows, side by side
   AlignedBuffer<uint16_t> allow, keep;
   AlignedBuffer<float> distances, by_query;
+  AlignedBuffer<float> slopes;  // a strip of what the cap does to gradients
   BiasMemory bias;
 };
 
@@ -65,7 +67,7 @@ struct Block {
   int64_t first, n;  // queries of the sequence
   int strips;
   BlockMask mask[kStrips];
-  float* queries;                   // [strips][d_key][16], scaled for powers of two
+  float* queries;                   // [strips][d_key][16], scaled by product_factor()
   float* gradients;                 // [strips][d_value][16]
   Rows q, d_output;                 // rows of the block
   HWY_ALIGN float lse[kQueries];    // in units of log 2
@@ -83,6 +85,7 @@ struct Rule {
   float keep_scale;
   bool raw;        // the tiles leave scores and dP as they are; combine_strip does the rest
   bool own_delta;  // a chunk has all keys: delta is summed there, the output need not be read
+  float cap;       // cap_of() the scores
 };
 
 HWY_INLINE float dot(const float* a, const float* b, int size) {
@@ -116,7 +119,7 @@ HWY_NOINLINE inline void prepare_block(const AttentionInputs& in, const Head& h,
   }
   for (int s = 0; s < b.strips; ++s) {
     const int lanes = b.lanes(s);
-    transpose_block(b.q.from(int64_t{s} * kBlock), lanes, in.d_key, in.scale * kLog2e,
+    transpose_block(b.q.from(int64_t{s} * kBlock), lanes, in.d_key, product_factor(in),
                     b.queries + int64_t{s} * kBlock * in.d_key);
     transpose_block(b.d_output.from(int64_t{s} * kBlock), lanes, in.d_value, 1.0f,
                     b.gradients + int64_t{s} * kBlock * in.d_value);

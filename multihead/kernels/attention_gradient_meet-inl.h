@@ -74,6 +74,8 @@ HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& 
         keep = memory.keep.get(kKeyChunk + 16);
         keep_bits(in.dropout, in.dropout.sentences[h.sequence], h.head, first, from[s], to[s], keep);
       }
+      float* const slopes = rule.cap > 0 ? memory.slopes.get(kStripSize) : nullptr;
+      if (slopes) slopes_of_strip(p + at, n, rule.cap, slopes);
       if (h.bias) add_bias(*h.bias, first, b.lanes(s), from[s], to[s], p + at);
       if (allow) allow_bits(in.mask, b.mask[s], h.row + first, b.lanes(s), from[s], to[s], allow);
       gate_gradient +=
@@ -83,6 +85,7 @@ HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& 
         add_bias_gradient(*h.bias, h.d_bias, b.first, first, b.lanes(s), from[s], to[s], ds + at);
         scale_strip(ds + at, n, in.scale);
       }
+      if (slopes) multiply_strip(ds + at, n, slopes);
     } else if (allow) {
       for_cut_keys(b.mask[s], from[s], to[s], [&](int64_t begin, int64_t end) HWY_ATTR {
         allow_bits(in.mask, b.mask[s], h.row + first, b.lanes(s), begin, end, allow);

@@ -13,8 +13,9 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// P and dS of keys [0, n) against kWide strips of a block; both strips begin at the first key.
-template <int kWide>
+/// P and dS of keys [0, n) against kWide strips of a block; both strips begin at the first key. dS is the gradient of
+/// the scores before the cap; with rule.raw p are the capped scores.
+template <int kWide, bool kCapped>
 HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows values, int64_t n, int64_t d_key,
                                 int64_t d_value, const Rule& rule, float* HWY_RESTRICT p,
                                 float* HWY_RESTRICT ds, Ahead& ahead) {
@@ -23,20 +24,28 @@ HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows value
   const float* HWY_RESTRICT lse = b.lse + first * kBlock;
   const float* HWY_RESTRICT delta = b.delta + first * kBlock;
   const auto factor = hn::Set(d, rule.factor);
+  [[maybe_unused]] const auto inverse_cap = hn::Set(d, kCapped ? 1 / rule.cap : 0.0f);
   for (int64_t j = 0; j < n; j += kKeys) {
     ahead.ask();
     const float* HWY_RESTRICT tile[kKeys];
     VF acc[kKeys][kWidth];
     tile_rows(keys, j, n, tile);
     dot_tile<kWide>(tile, b.queries + first * kBlock * d_key, d_key, acc);
+    if constexpr (kCapped) {
+      MH_UNROLL for (int t = 0; t < kKeys; ++t) cap_row(acc[t], rule.cap);
+    }
     MH_UNROLL for (int w = 0; w < kWidth; ++w) {
-      float* at = p + w / kVectors * kStripSize + j * kBlock + w % kVectors * kLanes;
+      const int64_t at = w / kVectors * kStripSize + j * kBlock + w % kVectors * kLanes;
       if (rule.raw) {
-        MH_UNROLL for (int t = 0; t < kKeys; ++t) hn::Store(acc[t][w], d, at + t * kBlock);
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) hn::Store(acc[t][w], d, p + at + t * kBlock);
       } else {
         const auto subtracted = hn::Load(d, lse + w * kLanes);
         MH_UNROLL for (int t = 0; t < kKeys; ++t) {
-          hn::Store(exp2_vector(hn::Sub(acc[t][w], subtracted)), d, at + t * kBlock);
+          const auto weight = exp2_vector(hn::Sub(acc[t][w], subtracted));
+          hn::Store(weight, d, p + at + t * kBlock);
+          if constexpr (kCapped) {  // what dP - delta will be multiplied with
+            hn::Store(hn::Mul(weight, cap_slope(acc[t][w], inverse_cap)), d, ds + at + t * kBlock);
+          }
         }
       }
     }
@@ -50,28 +59,37 @@ HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows value
         const auto subtracted = hn::Load(d, delta + w * kLanes);
         MH_UNROLL for (int t = 0; t < kKeys; ++t) {
           const auto difference = hn::MulSub(acc[t][w], factor, subtracted);
-          hn::Store(hn::Mul(hn::Load(d, p + at + t * kBlock), difference), d, ds + at + t * kBlock);
+          const float* by = kCapped ? ds : p;
+          hn::Store(hn::Mul(hn::Load(d, by + at + t * kBlock), difference), d, ds + at + t * kBlock);
         }
       }
     }
   }
 }
 
+template <bool kCapped>
 HWY_INLINE void weight_strips(int strips, const Block& b, int first, Rows keys, Rows values, int64_t n,
                               int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds,
                               Ahead& ahead) {
   if constexpr (kGroups == 1) {
     for (int s = 0; s < strips; ++s) {
-      weight_strips<1>(b, first + s, keys, values, n, d_key, d_value, rule, p + s * kStripSize,
-                       ds + s * kStripSize, ahead);
+      weight_strips<1, kCapped>(b, first + s, keys, values, n, d_key, d_value, rule, p + s * kStripSize,
+                                ds + s * kStripSize, ahead);
     }
   } else {
-    const auto weights = strips == 4   ? weight_strips<4>
-                         : strips == 3 ? weight_strips<3>
-                         : strips == 2 ? weight_strips<2>
-                                       : weight_strips<1>;
+    const auto weights = strips == 4   ? weight_strips<4, kCapped>
+                         : strips == 3 ? weight_strips<3, kCapped>
+                         : strips == 2 ? weight_strips<2, kCapped>
+                                       : weight_strips<1, kCapped>;
     weights(b, first, keys, values, n, d_key, d_value, rule, p, ds, ahead);
   }
+}
+HWY_INLINE void weight_strips(int strips, const Block& b, int first, Rows keys, Rows values, int64_t n,
+                              int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds,
+                              Ahead& ahead) {
+  if (rule.cap > 0)
+    return weight_strips<true>(strips, b, first, keys, values, n, d_key, d_value, rule, p, ds, ahead);
+  weight_strips<false>(strips, b, first, keys, values, n, d_key, d_value, rule, p, ds, ahead);
 }
 
 /// Turns scores and dP of n keys into weights (with gate and dropout) and dS. delta: null when these are
@@ -120,6 +138,20 @@ HWY_NOINLINE inline float combine_strip(const Rule& rule, const float* lse, cons
 
 HWY_NOINLINE inline void scale_strip(float* HWY_RESTRICT strip, int64_t n, float scale) {
   for (int64_t i = 0; i < n * kBlock; ++i) strip[i] *= scale;
+}
+
+/// slopes = what the cap does to the gradients of capped scores.
+HWY_NOINLINE inline void slopes_of_strip(const float* HWY_RESTRICT capped, int64_t n, float cap,
+                                         float* HWY_RESTRICT slopes) {
+  const DF d;
+  const auto inverse_cap = hn::Set(d, 1 / cap);
+  for (int64_t i = 0; i < n * kBlock; i += kLanes)
+    hn::Store(cap_slope(hn::Load(d, capped + i), inverse_cap), d, slopes + i);
+}
+/// strip *= slopes; 0 stays 0.
+HWY_NOINLINE inline void multiply_strip(float* HWY_RESTRICT strip, int64_t n,
+                                        const float* HWY_RESTRICT slopes) {
+  for (int64_t i = 0; i < n * kBlock; ++i) strip[i] = strip[i] == 0 ? 0 : strip[i] * slopes[i];
 }
 
 /// 0 where a query may not see a key.

@@ -26,12 +26,12 @@ HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiec
                                      int first, int strips, const int64_t* from, const int64_t* to,
                                      float* scores, float* top, Ahead& ahead) {
   const int64_t size = int64_t{kBlock} * in.d_key;
-  for_each_part(from, to, strips, chunk.begin, chunk.end,
-                [&](int64_t j, int64_t n, int a, int count) HWY_ATTR {
-                  if (count == 0) return;
-                  score_strips(count, chunk.k.from(j), n, h.queries + (first + a) * size, in.d_key,
-                               scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock, ahead);
-                });
+  for_each_part(
+      from, to, strips, chunk.begin, chunk.end, [&](int64_t j, int64_t n, int a, int count) HWY_ATTR {
+        if (count == 0) return;
+        score_strips(count, chunk.k.from(j), n, h.queries + (first + a) * size, in.d_key,
+                     scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock, ahead, cap_of(in));
+      });
 }
 
 /// Adds one chunk of keys to the running softmax of strips [first, first + strips), strips <= kGroups.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "multihead/kernels/attention_decode.h"
+#include "multihead/kernels/soft_cap.h"
 
 namespace mh {
 
@@ -226,6 +227,8 @@ void check_attention(const AttentionInputs& in, const char* caller) {
   }
   if (!std::isfinite(in.scale))
     throw UsageError(fmt::format("{}: scale is {}, not a number", caller, in.scale));
+  if (in.soft_cap && !is_soft_cap(*in.soft_cap))
+    throw UsageError(fmt::format("{}: soft_cap is {}, expected a positive number", caller, *in.soft_cap));
   if (in.gate.data != nullptr) {
     check_gate(caller, "gate", in.gate, static_cast<int64_t>(in.query_offsets.size()) - 1, in.heads);
   }

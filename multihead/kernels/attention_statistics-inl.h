@@ -26,7 +26,7 @@ inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, co
   if (n == 0) return;
   float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
   float* strip = memory.strips.get(std::max(kGroups * kStripSize, kBlock * (n + kRoom)));
-  transpose_block(q, s.n, in.d_key, in.scale * kLog2e, block);
+  transpose_block(q, s.n, in.d_key, product_factor(in), block);
   Rows k = h.k.from(begin);
   if (k.index) {
     float* copy = memory.keys.get(std::max(n, kChunk) * in.d_key);
@@ -34,7 +34,7 @@ inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, co
     k = {copy, in.d_key};
   }
   Ahead nothing;
-  score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing);
+  score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing, cap_of(in));
   if (h.bias) add_bias(*h.bias, s.first, s.n, begin, s.mask.end, strip);
   const bool cut = s.mask.cuts(begin, s.mask.end);
   uint16_t* allow = memory.allow.get(std::max(n, kChunk));
@@ -66,7 +66,7 @@ inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutput
   float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
   float* strip = memory.strips.get(kGroups * kStripSize);
   float* copy = h.k.index ? memory.keys.get(kChunk * copied_stride(in.d_key)) : nullptr;
-  transpose_block(h.q.from(s.first - piece_first), s.n, in.d_key, in.scale * kLog2e, block);
+  transpose_block(h.q.from(s.first - piece_first), s.n, in.d_key, product_factor(in), block);
   for (int64_t begin = s.mask.begin; begin < s.mask.end; begin += kChunk) {
     const int64_t end = std::min(s.mask.end, begin + kChunk);
     Rows k = h.k.from(begin);
@@ -77,7 +77,7 @@ inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutput
     HWY_ALIGN float top[kBlock];
     std::fill_n(top, kBlock, kMinusInfinity);
     Ahead nothing;
-    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top, nothing);
+    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top, nothing, cap_of(in));
     if (h.bias) add_bias(*h.bias, s.first, s.n, begin, end, strip);
     uint16_t* allow = memory.allow.get(kChunk);
     if (s.mask.cuts(begin, end)) allow_bits(in.mask, s.mask, s.row, s.n, begin, end, allow);

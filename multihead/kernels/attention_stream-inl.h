@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "multihead/base/aligned.h"
+#include "multihead/kernels/attention_cap-inl.h"
 #include "multihead/kernels/attention_stream_scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,7 +43,7 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
   float* const queries = memory.queries.get(padded * stride);
   int64_t* const k_columns = memory.columns.get(2 * padded);
   int64_t* const v_columns = k_columns + padded;
-  const auto factor = hn::Set(d, in.scale * kLog2e);
+  const auto factor = hn::Set(d, product_factor(in));
   for (int64_t r = 0; r < padded; ++r) {
     const int64_t real = std::min(r, rows - 1);  // missing rows are copies of the last one
     k_columns[r] = f.group_of(real, of_key) * in.d_key;
@@ -78,6 +79,7 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
       hn::Store(score, d, scores.tile(r, t));
     }
   }
+  if (in.soft_cap) cap_numbers(scores.data, row_tiles * tiles * kLanes, cap_of(in));
   for (int64_t j = count; j < tiles * kQuad; ++j) {
     for (int64_t r = 0; r < rows; ++r) scores.at(r, j) = kMinusInfinity;
   }

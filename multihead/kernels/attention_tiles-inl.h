@@ -15,6 +15,7 @@
 #define MULTIHEAD_KERNELS_ATTENTION_TILES_INL_H_
 #endif
 
+#include "multihead/kernels/attention_cap-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -59,11 +60,11 @@ HWY_INLINE void tile_rows(Rows rows, int64_t j, int64_t n, const float* HWY_REST
 }
 
 /// strip[j] = scores of keys [0, n) for each of kStrips strips `step` apart; top[strip][16] = their maxima.
-/// The strips need room for kRoom more keys.
-template <int kStrips>
+/// The strips need room for kRoom more keys. cap: of kCapped scores.
+template <int kStrips, bool kCapped>
 HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t size,
-                               float* HWY_RESTRICT strip, int64_t step, float* HWY_RESTRICT top,
-                               Ahead& ahead) {
+                               float* HWY_RESTRICT strip, int64_t step, float* HWY_RESTRICT top, Ahead& ahead,
+                               [[maybe_unused]] float cap) {
   const DF d;
   constexpr int kKeys = kTileKeys<kStrips>, kWide = kStrips * kVectors;
   VF most[kWide];
@@ -74,6 +75,9 @@ HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t
     tile_rows(keys, j, n, tile);
     VF acc[kKeys][kWide];
     dot_tile<kStrips>(tile, block, size, acc);
+    if constexpr (kCapped) {
+      MH_UNROLL for (int t = 0; t < kKeys; ++t) cap_row(acc[t], cap);
+    }
     MH_UNROLL for (int w = 0; w < kWide; ++w) {
       float* at = strip + w / kVectors * step + j * kBlock + w % kVectors * kLanes;
       VF highest = acc[0][w];
@@ -88,17 +92,24 @@ HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t
 }
 
 /// The same for 1 to kGroups strips.
+template <bool kCapped>
 HWY_INLINE void score_strips(int strips, Rows keys, int64_t n, const float* block, int64_t size, float* strip,
-                             int64_t step, float* top, Ahead& ahead) {
+                             int64_t step, float* top, Ahead& ahead, float cap) {
   if constexpr (kGroups == 1) {
-    score_strips<1>(keys, n, block, size, strip, step, top, ahead);
+    score_strips<1, kCapped>(keys, n, block, size, strip, step, top, ahead, cap);
   } else {
-    const auto scores = strips == 4   ? score_strips<4>
-                        : strips == 3 ? score_strips<3>
-                        : strips == 2 ? score_strips<2>
-                                      : score_strips<1>;
-    scores(keys, n, block, size, strip, step, top, ahead);
+    const auto scores = strips == 4   ? score_strips<4, kCapped>
+                        : strips == 3 ? score_strips<3, kCapped>
+                        : strips == 2 ? score_strips<2, kCapped>
+                                      : score_strips<1, kCapped>;
+    scores(keys, n, block, size, strip, step, top, ahead, cap);
   }
+}
+/// cap: 0 for scores that are not capped.
+HWY_INLINE void score_strips(int strips, Rows keys, int64_t n, const float* block, int64_t size, float* strip,
+                             int64_t step, float* top, Ahead& ahead, float cap) {
+  if (cap > 0) return score_strips<true>(strips, keys, n, block, size, strip, step, top, ahead, cap);
+  score_strips<false>(strips, keys, n, block, size, strip, step, top, ahead, cap);
 }
 
 /// out[r][c] (+)= sum over n of a(r, n) * b[n][c].

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/simd.h"
@@ -26,10 +27,12 @@ struct CrossEntropyChunk {
   const OutputLayer* layer;
   ConstMatrixView states;  // [rows, d]
   const int32_t* targets;  // [rows]
-  float* logits;      // [panels, kChunk, panel]; exp(logit - panel_max) after the first pass; null: not kept
-  float* maxima;      // [panels, kChunk]
-  float* sums;        // [panels, kChunk] of exp(logit - maximum)
-  float* logit_sums;  // [panels, kChunk] of logits, for the smoothed loss
+  /// [panels, kChunk, panel]; after the first pass exp(logit - panel_max), or the logits where they are capped, since
+  /// the cap's gradient needs them; null: not kept.
+  float* logits;
+  float* maxima;                      // [panels, kChunk]
+  float* sums;                        // [panels, kChunk] of exp(logit - maximum)
+  float* logit_sums;                  // [panels, kChunk] of logits, for the smoothed loss
   float* target_logits;               // [rows]
   float* factors;                     // [panels, kChunk] scale * exp(maximum - lse), between the passes
   const PackedMatrix* packed_states;  // [rows, d] as a right factor
@@ -71,9 +74,30 @@ void cross_entropy_first(const CrossEntropyChunk& chunk, int64_t p, float* scrat
     }
     const float maximum = panel_max(row);
     chunk.maxima[p * kChunk + r] = maximum;
-    chunk.sums[p * kChunk + r] = panel_exp(row, maximum);
+    chunk.sums[p * kChunk + r] =
+        chunk.layer->soft_cap ? panel_exp<false>(row, maximum) : panel_exp(row, maximum);
   }
 }
+
+namespace {
+
+/// Capped logits of a row of a panel become gradients of what was capped. target: its column, if it is in the panel.
+HWY_INLINE void capped_gradient(const CrossEntropyChunk& chunk, int64_t p, int64_t r,
+                                std::optional<int64_t> target, float* row) {
+  const FloatTag d;
+  const auto inverse = hn::Set(d, 1 / *chunk.layer->soft_cap), one = hn::Set(d, 1.0f);
+  const auto maximum = hn::Set(d, chunk.maxima[p * kChunk + r]);
+  const auto factor = hn::Set(d, chunk.factors[p * kChunk + r]), everywhere = hn::Set(d, chunk.everywhere);
+  const float share = target ? row[*target] / *chunk.layer->soft_cap : 0;
+  for (int v = 0; v < kPanelVectors; ++v) {
+    const auto logits = hn::Load(d, row + v * kLanes), shares = hn::Mul(logits, inverse);
+    const auto gradient = hn::MulSub(exp_vector(d, hn::Sub(logits, maximum)), factor, everywhere);
+    hn::Store(hn::Mul(gradient, hn::NegMulAdd(shares, shares, one)), d, row + v * kLanes);
+  }
+  if (target) row[*target] -= chunk.on_target * (1 - share * share);
+}
+
+}  // namespace
 
 // Second pass over panel p: exponentials become gradients of the logits, which flow on to E and the states.
 // d_states [rows, d] is the sum of this panel's group.
@@ -86,11 +110,16 @@ void cross_entropy_second(const CrossEntropyChunk& chunk, int64_t p, const Matri
   const auto everywhere = hn::Set(d, chunk.everywhere);
   for (int64_t r = 0; r < rows; ++r) {
     float* row = gradient + r * kPanel;
+    const int64_t target = chunk.targets[r] - column;
+    if (chunk.layer->soft_cap) {
+      const bool here = target >= 0 && target < width;
+      capped_gradient(chunk, p, r, here ? std::optional(target) : std::nullopt, row);
+      continue;
+    }
     const auto factor = hn::Set(d, chunk.factors[p * kChunk + r]);
     for (int v = 0; v < kPanelVectors; ++v) {
       hn::Store(hn::MulSub(hn::Load(d, row + v * kLanes), factor, everywhere), d, row + v * kLanes);
     }
-    const int64_t target = chunk.targets[r] - column;
     if (target >= 0 && target < width) row[target] -= chunk.on_target;
   }
   // d_embedding[panel] += gradient^T states

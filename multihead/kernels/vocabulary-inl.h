@@ -14,11 +14,20 @@
 
 #include "multihead/kernels/exp-inl.h"
 #include "multihead/kernels/micro_kernel-inl.h"
+#include "multihead/kernels/tanh-inl.h"
 #include "multihead/kernels/vocabulary.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
+
+/// x = cap tanh(x / cap) for `size` numbers, whole vectors.
+HWY_NOINLINE inline void cap_logits(float cap, float* x, int64_t size) {
+  const FloatTag d;
+  const auto factor = hn::Set(d, cap), inverse = hn::Set(d, 1 / cap);
+  for (int64_t i = 0; i < size; i += static_cast<int64_t>(kLanes))
+    hn::Store(tanh_vector(d, hn::Mul(hn::Load(d, x + i), inverse), factor), d, x + i);
+}
 
 /// to [states.rows, kPanel] = logits of panel p. Columns beyond the vocabulary are -infinity: they have no
 /// probability.
@@ -42,6 +51,7 @@ HWY_INLINE void panel_logits(const OutputLayer& layer, const ConstMatrixView& st
       }
     }
   }
+  if (layer.soft_cap) cap_logits(*layer.soft_cap, to, states.rows * kPanel);
   if (width < kPanel) {
     for (int64_t r = 0; r < states.rows; ++r) {
       std::fill(to + r * kPanel + width, to + (r + 1) * kPanel, -std::numeric_limits<float>::infinity());
@@ -57,14 +67,15 @@ HWY_INLINE float panel_max(const float* row) {
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-/// row[j] = exp(row[j] - shift); returns the sum.
+/// Returns the sum of exp(row[j] - shift); kStore: these are the new row.
+template <bool kStore = true>
 HWY_INLINE float panel_exp(float* row, float shift) {
   const FloatTag d;
   const auto shift_vector = hn::Set(d, shift);
   auto sum = hn::Zero(d);
   for (int v = 0; v < kPanelVectors; ++v) {
     const auto e = exp_vector(d, hn::Sub(hn::Load(d, row + v * kLanes), shift_vector));
-    hn::Store(e, d, row + v * kLanes);
+    if constexpr (kStore) hn::Store(e, d, row + v * kLanes);
     sum = hn::Add(sum, e);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));

@@ -2,11 +2,14 @@
 //
 //   log p(w | state) = logit_w - log sum_v exp(logit_v),   logit_w = state . E_w + bias_w
 //
+// With a soft cap c a logit l becomes c tanh(l / c) (Gemma 2, Riviere et al. 2024).
+//
 // The matrix of logits [N, V] is never made: panels of a few columns are computed, used while they are in
 // the cache, and overwritten.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "multihead/base/aligned.h"
@@ -21,6 +24,7 @@ struct OutputLayer {
   const PackedMatrix* logits = nullptr;    // E^T: [d, V]
   const PackedMatrix* gradient = nullptr;  // E: [V, d]; for cross_entropy's d_states only
   ConstMatrixView bias;                    // [1, V], or empty
+  std::optional<float> soft_cap = {};      // unset: logits are not capped
 };
 
 struct CrossEntropySums {
@@ -31,7 +35,8 @@ struct CrossEntropySums {
 /// loss_i = (1 - e) * -log p(target_i) + e / V * sum_w -log p(w),  e = label_smoothing
 /// (Szegedy et al. 2016), scaled by `scale`. When gradients are wanted (d_states not empty), d_states [N,
 /// d] is overwritten and d_embedding [V, d] is added to:
-///   d logit_iw = scale * (p_iw - e / V - (1 - e) [w = target_i]).
+///   d logit_iw = scale * (p_iw - e / V - (1 - e) [w = target_i]),
+/// times 1 - (logit_iw / soft_cap)^2 for what a soft cap made of it.
 struct CrossEntropy {
   ConstMatrixView states;            // [N, d]
   std::span<const int32_t> targets;  // [N], each in [0, V)

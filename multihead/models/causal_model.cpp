@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
+#include "multihead/kernels/soft_cap.h"
 #include "multihead/models/config_checks.h"
 #include "multihead/nn/stack_cache.h"
 
@@ -28,6 +29,11 @@ std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNam
     found.emplace_back("a causal decoder must not see what is to come; set its masks to causal or a window");
   if (config.stack.cross_attention)
     found.emplace_back("a causal decoder reads no memory; set cross_attention to no");
+  if (config.logit_soft_cap && !is_soft_cap(*config.logit_soft_cap)) {
+    found.push_back(
+        fmt::format("logit_soft_cap is {}; expected a positive number, for example 30, or leave it unset",
+                    *config.logit_soft_cap));
+  }
   for (const auto& [name, id] : {std::pair{names.pad_id, config.pad_id},
                                  {names.eos_id, config.eos_id},
                                  {names.start_id, config.start_id}}) {
@@ -54,7 +60,7 @@ CausalModel::CausalModel(const CausalConfig& config, DropoutStreams streams)
                        ? std::make_unique<Parameter>(1, config.embedding.vocabulary)
                        : nullptr),
       stack_(config.stack, streams),
-      head_("decoder", output_ ? *output_ : embedding_.table(), output_bias_.get()) {}
+      head_("decoder", output_ ? *output_ : embedding_.table(), output_bias_.get(), config.logit_soft_cap) {}
 
 void CausalModel::initialise(uint64_t seed) {
   Random random(seed);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,11 +21,12 @@ struct CausalConfig {
   EmbeddingConfig embedding = {};             // vocabulary, d_model, scale
   Positions positions = Positions::kLearned;  // added to embeddings, or used by the stack's attentions
   int32_t max_positions = 1024;
-  int32_t position_offset = 0;  // rows of a learned table before the row of position 0
-  StackConfig stack = {};       // its name is "decoder"; its mask is causal or a window
-  bool tied = true;             // the output layer uses the embedding's table
-  bool output_bias = false;     // whether the output layer has one, [1, V], which is not trained
-  bool predicts = true;         // no: there is no output layer, and only states come out
+  int32_t position_offset = 0;               // rows of a learned table before the row of position 0
+  StackConfig stack = {};                    // its name is "decoder"; its mask is causal or a window
+  bool tied = true;                          // the output layer uses the embedding's table
+  bool output_bias = false;                  // whether the output layer has one, [1, V], which is not trained
+  bool predicts = true;                      // no: there is no output layer, and only states come out
+  std::optional<float> logit_soft_cap = {};  // logits l become cap tanh(l / cap); unset: they are not capped
   int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 

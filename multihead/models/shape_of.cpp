@@ -5,19 +5,34 @@
 #include <map>
 #include <string>
 
-#include "multihead/models/config_checks.h"
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/shortest_heads.h"
 #include "multihead/models/translator_shape.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/head_geometry.h"
+#include "multihead/nn/stack_config.h"
 
 namespace mh {
 namespace {
 
-using HeadsByName = std::map<std::string, HeadGeometry>;
+struct PlacedHeads {
+  AttentionPlace place;
+  HeadGeometry heads;
+};
+using HeadsByName = std::map<std::string, PlacedHeads>;
 
-bool of_encoder(const std::string& attention) {
-  return attention.starts_with("encoder.");
+HeadsByName placed_heads(const EncoderDecoderConfig& config) {
+  HeadsByName all;
+  const auto add = [&](AttentionKind kind, const StackConfig& stack, HeadGeometry LayerConfig::*heads) {
+    for (int layer = 0; layer < std::ssize(stack.layers); ++layer) {
+      const AttentionPlace place{kind, layer};
+      all[place.name()] = {place, stack.layers[static_cast<size_t>(layer)].*heads};
+    }
+  };
+  add(AttentionKind::kEncoderSelf, config.encoder, &LayerConfig::self_attention);
+  add(AttentionKind::kDecoderSelf, config.decoder, &LayerConfig::self_attention);
+  add(AttentionKind::kCross, config.decoder, &LayerConfig::cross_attention);
+  return all;
 }
 
 /// Whether an attention that shares this description has these heads.
@@ -29,8 +44,8 @@ bool describes(HeadGeometry shared, const HeadGeometry& heads, int d_model) {
 /// Describes completed heads in the fields of a shape.
 void describe_heads(const HeadsByName& all, TranslatorShape& after) {
   const int d_model = after.d_model;
-  const HeadGeometry &encoder = all.at("encoder.0.self_attention"),
-                     &decoder = all.at("decoder.0.self_attention");
+  const HeadGeometry &encoder = all.at(AttentionPlace{AttentionKind::kEncoderSelf}.name()).heads,
+                     &decoder = all.at(AttentionPlace{AttentionKind::kDecoderSelf}.name()).heads;
   int64_t most = -1;
   // The description must be possible with the heads of either side, which with keys of as many of the other side is not: then
   // both sides get the heads of one.
@@ -41,9 +56,11 @@ void describe_heads(const HeadsByName& all, TranslatorShape& after) {
       one.heads = heads;
       if (!problems_of(one, d_model).empty()) return;
     }
-    const int64_t described = std::count_if(all.begin(), all.end(), [&](const auto& attention) {
-      return attention.second.heads == (of_encoder(attention.first) ? encoder_heads : decoder_heads) &&
-             describes(candidate, attention.second, d_model);
+    const int64_t described = std::count_if(all.begin(), all.end(), [&](const auto& named) {
+      const PlacedHeads& attention = named.second;
+      const bool of_encoder = attention.place.kind == AttentionKind::kEncoderSelf;
+      return attention.heads.heads == (of_encoder ? encoder_heads : decoder_heads) &&
+             describes(candidate, attention.heads, d_model);
     });
     if (described <= most) return;
     most = described;
@@ -58,10 +75,10 @@ void describe_heads(const HeadsByName& all, TranslatorShape& after) {
     consider(encoder, encoder.heads, encoder.heads);
     consider(decoder, decoder.heads, decoder.heads);
   }
-  for (const auto& [name, heads] : all) {
-    const HeadGeometry shared = after.heads_of(name);
-    if (problems_of(shared, d_model).empty() && completed(shared, d_model, name) == heads) continue;
-    after.own_heads.push_back({.attention = name, .geometry = shortest(heads, d_model)});
+  for (const auto& [name, attention] : all) {
+    const HeadGeometry shared = after.heads_of(attention.place);
+    if (problems_of(shared, d_model).empty() && completed(shared, d_model, name) == attention.heads) continue;
+    after.own_heads.push_back({.attention = name, .geometry = shortest(attention.heads, d_model)});
   }
 }
 
@@ -93,13 +110,12 @@ TranslatorShape shape_of(const EncoderDecoderConfig& config) {
       .eos_id = config.eos_id,
       .decoder_start_id = config.decoder_start_id};
   shape.geometry.heads = HeadGeometry().heads;  // the sides have their own
-  EncoderDecoderConfig there = config;
-  HeadsByName all;
-  for (const auto& [name, heads] : heads_by_name({&there.encoder, &there.decoder})) all[name] = *heads;
-  if (std::all_of(all.begin(), all.end(),
-                  [&](const auto& attention) { return shape.heads_of(attention.first) == attention.second; }))
+  HeadsByName all = placed_heads(config);
+  if (std::all_of(all.begin(), all.end(), [&](const auto& named) {
+        return shape.heads_of(named.second.place) == named.second.heads;
+      }))
     return shape;
-  for (auto& [name, heads] : all) heads = completed(heads, shape.d_model, name);
+  for (auto& [name, attention] : all) attention.heads = completed(attention.heads, shape.d_model, name);
   describe_heads(all, shape);
   return shape;
 }

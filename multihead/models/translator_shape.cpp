@@ -29,12 +29,12 @@ void check_heads(std::vector<std::string>& found, std::string_view name, int32_t
 /// Every attention of own_heads must be there, once, and possible.
 void check_own_heads(std::vector<std::string>& found, const TranslatorShape& shape) {
   std::set<std::string> there, seen;
-  const auto add = [&](const char* side, int32_t layers, const char* kind) {
-    for (int32_t i = 0; i < layers; ++i) there.insert(fmt::format("{}.{}.{}", side, i, kind));
+  const auto add = [&](AttentionKind kind, int32_t layers) {
+    for (int32_t i = 0; i < layers; ++i) there.insert(AttentionPlace{kind, i}.name());
   };
-  add("encoder", shape.encoder_layers, "self_attention");
-  add("decoder", shape.decoder_layers, "self_attention");
-  add("decoder", shape.decoder_layers, "cross_attention");
+  add(AttentionKind::kEncoderSelf, shape.encoder_layers);
+  add(AttentionKind::kDecoderSelf, shape.decoder_layers);
+  add(AttentionKind::kCross, shape.decoder_layers);
   for (const OwnHeads& own : shape.own_heads) {
     if (!there.contains(own.attention) || !seen.insert(own.attention).second) {
       found.push_back(fmt::format("own_heads names attention '{}', which {}", own.attention,
@@ -45,17 +45,15 @@ void check_own_heads(std::vector<std::string>& found, const TranslatorShape& sha
   }
 }
 
-StackConfig stack_of(const TranslatorShape& shape, StackConfig stack, int32_t layers, int32_t d_ff) {
+StackConfig stack_of(const TranslatorShape& shape, StackConfig stack, AttentionKind self, int32_t layers,
+                     int32_t d_ff) {
   stack.d_model = shape.d_model;
   stack.positions = shape.positions;
   stack.norm = {.placement = shape.norm};
   stack.dropout = shape.dropout;
-  const auto heads = [&](int32_t layer, const char* kind) {
-    return shape.heads_of(fmt::format("{}.{}.{}", stack.name, layer, kind));
-  };
   for (int32_t i = 0; i < layers; ++i) {
-    stack.layers.push_back({.self_attention = heads(i, "self_attention"),
-                            .cross_attention = heads(i, "cross_attention"),
+    stack.layers.push_back({.self_attention = shape.heads_of({self, i}),
+                            .cross_attention = shape.heads_of({AttentionKind::kCross, i}),
                             .feed_forward = {.d_ff = d_ff, .activation = shape.activation}});
   }
   return stack;
@@ -73,8 +71,10 @@ EncoderDecoderConfig config_of(const TranslatorShape& shape) {
           .share_embeddings = shape.share_embeddings,
           .tied = shape.share_embeddings,
           .max_positions = shape.max_positions,
-          .encoder = stack_of(shape, usual.encoder, shape.encoder_layers, shape.encoder_ff),
-          .decoder = stack_of(shape, usual.decoder, shape.decoder_layers, shape.decoder_ff),
+          .encoder = stack_of(shape, usual.encoder, AttentionKind::kEncoderSelf, shape.encoder_layers,
+                              shape.encoder_ff),
+          .decoder = stack_of(shape, usual.decoder, AttentionKind::kDecoderSelf, shape.decoder_layers,
+                              shape.decoder_ff),
           .pad_id = shape.pad_id,
           .eos_id = shape.eos_id,
           .decoder_start_id = shape.decoder_start_id};
@@ -82,12 +82,12 @@ EncoderDecoderConfig config_of(const TranslatorShape& shape) {
 
 }  // namespace
 
-HeadGeometry TranslatorShape::heads_of(std::string_view attention) const {
+HeadGeometry TranslatorShape::heads_of(const AttentionPlace& attention) const {
   const auto own = std::find_if(own_heads.begin(), own_heads.end(),
-                                [&](const OwnHeads& o) { return o.attention == attention; });
+                                [name = attention.name()](const OwnHeads& o) { return o.attention == name; });
   if (own != own_heads.end()) return own->geometry;
   HeadGeometry shared = geometry;
-  shared.heads = attention.starts_with("encoder.") ? encoder_heads : decoder_heads;
+  shared.heads = attention.kind == AttentionKind::kEncoderSelf ? encoder_heads : decoder_heads;
   return shared;
 }
 

@@ -9,6 +9,7 @@
 
 #include "multihead/kernels/elementwise.h"
 #include "multihead/models/own_heads.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
@@ -42,8 +43,8 @@ struct TranslatorShape {
   int32_t target_vocabulary() const {
     return target_vocabulary_size > 0 ? target_vocabulary_size : vocabulary_size;
   }
-  /// Returns the heads of an attention by name ("decoder.0.cross_attention"), not yet completed().
-  HeadGeometry heads_of(std::string_view attention) const;
+  /// Returns the heads of an attention, not yet completed().
+  HeadGeometry heads_of(const AttentionPlace& attention) const;
   /// Returns what a model of this shape is made of. Throws UsageError when the shape has problems_of().
   EncoderDecoderConfig config() const;
 };

@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/kernels/elementwise.h"
+#include "multihead/kernels/soft_cap.h"
 #include "multihead/kernels/vocabulary.h"
 
 namespace mh {
@@ -36,13 +37,16 @@ ConstMatrixView VocabularyHead::bias() const {
 }
 
 OutputLayer VocabularyHead::layer() const {
-  return {.logits = &table_.packed_transposed(), .gradient = nullptr, .bias = bias()};
+  return {.logits = &table_.packed_transposed(), .gradient = nullptr, .bias = bias(), .soft_cap = soft_cap_};
 }
 
 void VocabularyHead::logits(ConstMatrixView states, MatrixView logits) const {
   const OutputLayer output = layer();
-  multiply(states, *output.logits, logits, Write::kOverwrite,
-           [&](int64_t begin, int64_t end) { add_bias(output.bias, logits.rows_between(begin, end)); });
+  multiply(states, *output.logits, logits, Write::kOverwrite, [&](int64_t begin, int64_t end) {
+    const MatrixView rows = logits.rows_between(begin, end);
+    add_bias(output.bias, rows);
+    if (soft_cap_) soft_cap(*soft_cap_, rows, rows);
+  });
   require_finite(logits, "logits");
 }
 
@@ -66,7 +70,7 @@ void VocabularyHead::best_next(ConstMatrixView states, const NextOptions& option
 
 Var VocabularyHead::cross_entropy(Tape& tape, Var states, const CrossEntropyOptions& options,
                                   VocabularyScratch& scratch, CrossEntropySums& sums) const {
-  return mh::cross_entropy(tape, states, table_, bias(), options, scratch, sums);
+  return mh::cross_entropy(tape, states, parameters(), options, scratch, sums);
 }
 
 }  // namespace mh

@@ -1,9 +1,10 @@
-// From states to tokens:  logits = states E^T + bias,  p = softmax(logits)
+// From states to tokens:  logits = states E^T + bias, perhaps softly capped,  p = softmax(logits)
 // E [V, d_model] is a matrix of its own, or the embedding's table (tied: Press and Wolf 2017). Only
 // logits() stores the matrix of logits [N, V]; the other functions do not (kernels/vocabulary.h).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,9 +31,10 @@ float log_probability(std::span<const float> logits, int32_t token);
 class VocabularyHead {
  public:
   /// stack: "encoder" or "decoder", of whose states it predicts words; table: E; bias: [1, V], not trained, or null. All
-  /// outlive this.
-  VocabularyHead(std::string_view stack, const Parameter& table, const Parameter* bias)
-      : stack_(stack), table_({&table}), bias_(bias) {}
+  /// outlive this. soft_cap: of the logits.
+  VocabularyHead(std::string_view stack, const Parameter& table, const Parameter* bias,
+                 std::optional<float> soft_cap = std::nullopt)
+      : stack_(stack), table_({&table}), bias_(bias), soft_cap_(soft_cap) {}
 
   /// That of its logits, which NextWords (models/next_words.h) calls.
   Site site() const { return {stack_, SitePart::kLogits}; }
@@ -43,7 +45,7 @@ class VocabularyHead {
   /// finite, as the two functions below do when probabilities are not.
   void logits(ConstMatrixView states, MatrixView logits) const;
   /// The same as an op of the tape: [N, d_model] -> [N, V].
-  Var logits(Tape& tape, Var states) const { return mh::logits(tape, states, table_, bias()); }
+  Var logits(Tape& tape, Var states) const { return mh::logits(tape, states, parameters()); }
   /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;
@@ -58,11 +60,13 @@ class VocabularyHead {
  private:
   /// The bias; empty when there is none or it is all zeros.
   ConstMatrixView bias() const;
+  OutputParameters parameters() const { return {.table = table_, .bias = bias(), .soft_cap = soft_cap_}; }
   OutputLayer layer() const;
 
   std::string_view stack_;
   PackedParameters table_;
   const Parameter* bias_;
+  std::optional<float> soft_cap_;
 };
 
 }  // namespace mh

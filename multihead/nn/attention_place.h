@@ -1,6 +1,7 @@
 // Where an attention stands in a model: its kind, its layer and its stack.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace mh {
@@ -13,6 +14,8 @@ struct AttentionPlace {
 
   /// "encoder" or "decoder".
   std::string_view stack() const { return kind == AttentionKind::kEncoderSelf ? "encoder" : "decoder"; }
+  /// "decoder.3.cross_attention", the name of the attention.
+  std::string name() const;
   bool operator==(const AttentionPlace&) const = default;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "multihead/nn/geometries/query_key_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
 
 namespace mh {
 namespace {

@@ -1,7 +1,7 @@
 #include "multihead/nn/head_blocks.h"
 
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/head_scheme.h"
 
 namespace mh {
 

@@ -8,9 +8,10 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/head_scheme.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/kernels/soft_cap.h"
+#include "multihead/nn/head_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {
@@ -87,6 +88,9 @@ std::vector<std::string> problems_of(const HeadGeometry& given, int d_model) {
   }
   if (g.scale && !(std::isfinite(*g.scale)))
     add("scale is not a finite number; leave it unset for 1 / sqrt(d_key)");
+  if (g.soft_cap && !is_soft_cap(*g.soft_cap))
+    add(fmt::format("soft_cap is {}; expected a positive number, for example 50, or leave it unset",
+                    *g.soft_cap));
   if (g.initialisation == HeadInitialisation::kCopiedKeys && !(scheme.copies_queries() && has_own_keys(g))) {
     add("initialisation copied_keys needs queries and keys of the same shape; set scores to query_key, "
         "key_heads to 0");

@@ -153,9 +153,9 @@ inline bool starts_equal(HeadInitialisation initialisation) {
 // Each value of these enums has one file in geometries/, which defines the specialisation for it below.
 // Heads that read the whole row use the scheme of their Scores, other heads that of their HeadInput::Kind.
 // If a value has no file, the program does not link.
-class HeadScheme;      // geometries/head_scheme.h: how queries, keys and values are projected
-class WeightScheme;    // geometries/weight_scheme.h: the weights that average the values
-class QueryKeyScheme;  // geometries/query_key_scheme.h: what is done to queries and keys before their product
+class HeadScheme;      // nn/head_scheme.h: how queries, keys and values are projected
+class WeightScheme;    // nn/weight_scheme.h: the weights that average the values
+class QueryKeyScheme;  // nn/query_key_scheme.h: what is done to queries and keys before their product
 
 template <auto kWay>
 const HeadScheme& head_scheme();
@@ -206,7 +206,8 @@ struct HeadGeometry {
   HeadWeights weights = HeadWeights::kSoftmax;
   Biases biases = Biases::kAll;
   HeadOutput output = HeadOutput::kProjection;
-  std::optional<float> scale = std::nullopt;  // Bloem's: 1 / sqrt(d_model)
+  std::optional<float> scale = std::nullopt;     // Bloem's: 1 / sqrt(d_model)
+  std::optional<float> soft_cap = std::nullopt;  // Gemma 2's: 50 (Riviere et al. 2024)
   /// The default has the smaller bound: with kXavier the cross-attention of the tiny model on Multi30k
   /// begins to align much later (figures in docs/architecture.md).
   HeadInitialisation initialisation = HeadInitialisation::kXavierPacked;
@@ -256,6 +257,10 @@ struct HeadGeometry {
             "factor of the scores; unset: 1 / sqrt(d_key), with query_key_norm l2 log2(L^2 - L) of L = 32 "
             "tokens"},
         g.scale);
+    v(HeadField{"soft_cap",
+                "scores s become soft_cap tanh(s / soft_cap), before bias, mask and softmax; unset: they are "
+                "not capped"},
+      g.soft_cap);
     v(HeadField{"initialisation", "how the projections are initialised"}, g.initialisation,
       kHeadInitialisationNames);
   }

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "multihead/nn/geometries/head_scheme.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/query_key_scheme.h"
 
 namespace mh {
 

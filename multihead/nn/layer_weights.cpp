@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/head_blocks.h"
+#include "multihead/nn/head_scheme.h"
 
 namespace mh {
 

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/head_scheme.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/head_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {
@@ -37,13 +37,15 @@ class LayerLedger {
   }
 
   std::vector<LedgerPart> parts() const {
-    return {projection("queries", HeadPart::kQueries, rows_.queries, softmaxes()),
-            projection("keys", HeadPart::kKeys, rows_.keys, key_heads()),
-            projection("values", HeadPart::kValues, rows_.keys, shape_.value_heads),
-            scores(),
-            softmax(),
-            average(),
-            output()};
+    std::vector<LedgerPart> parts = {projection("queries", HeadPart::kQueries, rows_.queries, softmaxes()),
+                                     projection("keys", HeadPart::kKeys, rows_.keys, key_heads()),
+                                     projection("values", HeadPart::kValues, rows_.keys, shape_.value_heads),
+                                     scores(),
+                                     softmax(),
+                                     average(),
+                                     output()};
+    if (g_.soft_cap) parts.insert(parts.begin() + 4, soft_cap());
+    return parts;
   }
 
  private:
@@ -102,6 +104,13 @@ class LayerLedger {
     if (path_ == AttentionPath::kComposed) part.written_bytes = count_product({kFloatBytes, matrices()});
     weights_.add_to_scores(part, g_, weighed());
     order(part);
+    return part;
+  }
+  LedgerPart soft_cap() const {
+    LedgerPart part{.name = "soft cap"};
+    part.exponentials = products();
+    part.other_flops = count_product({2, products()});
+    if (path_ == AttentionPath::kComposed) part.add_moves(matrices(), matrices());
     return part;
   }
   LedgerPart softmax() const {

@@ -14,6 +14,9 @@
 //   average    -            P h v
 //   output     h v o        Tq h v o
 //
+// A soft cap of the scores is a part of its own, "soft cap", between scores and softmax: 2 P h other operations (by and
+// times the cap) and P h exponentials, one for each tanh.
+//
 // The 5 operations of the softmax are scale, maximum, difference, sum and division. A bias adds, for each
 // column that a projection writes, one parameter and one operation a row. The costs of other geometries
 // stand at the top of their files (geometries/).
@@ -60,7 +63,7 @@ struct LedgerOptions {
 struct Ledger {
   HeadGeometry geometry;  // completed()
   AttentionPath path = AttentionPath::kFused;
-  std::vector<LedgerPart> parts;  // queries, keys, values, scores, softmax, average, output
+  std::vector<LedgerPart> parts;  // queries, keys, values, scores, [soft cap,] softmax, average, output
 
   /// Returns a part by name. Throws UsageError listing the parts.
   const LedgerPart& part(std::string_view name) const;

@@ -51,8 +51,7 @@ Var ListSites::at(Tape& tape, const Site& site, const SiteValue& value) {
       places.offsets = of_sources ? all.sources : all.targets;
       places.longest = of_sources ? all.most_sources : all.most_targets;
     }
-    const bool decoder_keys = site.owner.starts_with("decoder") && !site.owner.ends_with(".cross_attention");
-    places.most_keys = decoder_keys ? all.most_targets : all.most_sources;
+    places.most_keys = keys_of(site) == SiteRows::kTarget ? all.most_targets : all.most_sources;
   }
   SiteValue listed = value;
   listed.rows.list = &places;

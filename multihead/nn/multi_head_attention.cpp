@@ -117,6 +117,7 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   inputs.key_offsets = memory.offsets;
   inputs.key_rows = memory.rows;
   inputs.scale = shape.scale;
+  inputs.soft_cap = geometry().soft_cap;
   inputs.mask = mask;
   inputs.dropout = dropout_at(context, config_.weights_dropout, stream_, rows);
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/head_scheme.h"
 
 namespace mh {
 

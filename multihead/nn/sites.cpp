@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "multihead/base/error.h"
+
 namespace mh {
 namespace {
 
@@ -11,6 +13,10 @@ template <class T>
 std::vector<T> joined(std::vector<T> all, const std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
   return all;
+}
+
+bool of_decoder(const Site& site) {
+  return site.owner.starts_with("decoder");
 }
 
 }  // namespace
@@ -74,12 +80,15 @@ SiteRows rows_of(const Site& site) {
     case SitePart::kProjectedKeys:
     case SitePart::kKeys:
     case SitePart::kValues:
-      if (site.owner.ends_with(".cross_attention")) return SiteRows::kSource;
-      break;
+      return keys_of(site);
     default:
-      break;
+      return of_decoder(site) ? SiteRows::kTarget : SiteRows::kSource;
   }
-  return site.owner.starts_with("decoder") ? SiteRows::kTarget : SiteRows::kSource;
+}
+
+SiteRows keys_of(const Site& site) {
+  return of_decoder(site) && !site.owner.ends_with(".cross_attention") ? SiteRows::kTarget
+                                                                       : SiteRows::kSource;
 }
 
 RowPlaces one_row_each(Arena& memory, int64_t sequences) {
@@ -112,9 +121,18 @@ void SitesInTurn::check(const HeadName& head) const {
   then_.check(head);
 }
 
+size_t Site::write_name(std::span<char> to) const {
+  return is_of_one_head(part)
+             ? fmt::format_to_n(to.data(), to.size(), "{}.{}.{}", owner, name_of(part), head).size
+             : fmt::format_to_n(to.data(), to.size(), "{}.{}", owner, name_of(part)).size;
+}
+
 std::string Site::name() const {
-  return is_of_one_head(part) ? fmt::format("{}.{}.{}", owner, name_of(part), head)
-                              : fmt::format("{}.{}", owner, name_of(part));
+  std::string name(owner.size() + 40, '\0');
+  const size_t size = write_name(name);
+  MH_ASSERT(size <= name.size());
+  name.resize(size);
+  return name;
 }
 
 }  // namespace mh

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -66,6 +67,8 @@ struct Site {
   int head = 0;  // where the site is of one head
 
   std::string name() const;
+  /// Writes as much of the name as there is room for, and returns the length of the name.
+  size_t write_name(std::span<char> to) const;
 };
 
 /// The rows that the list of texts of a task has at a site; the list is read in batches, in any order.
@@ -75,6 +78,8 @@ enum class SiteRows {
   kOneEach  // a row for each text
 };
 SiteRows rows_of(const Site& site);
+/// Whose rows the keys of an attention's site are: kSource or kTarget.
+SiteRows keys_of(const Site& site);
 
 /// Where the sequences of a batch stand in the list of texts that a task was given (nn/list_sites.h).
 struct ListPlaces {

@@ -5,7 +5,7 @@
 #include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/map_rows.h"
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {

@@ -1,9 +1,22 @@
 #include "multihead/text/aligned_text.h"
 
+#include "multihead/text/character_classes.h"
 #include "multihead/text/word_rules.h"
 
 namespace mh {
 namespace {
+
+/// Bytes of the numbers that start at `at`, up to `most` of them.
+size_t numbers_length(std::string_view text, size_t at, int most) {
+  size_t end = at;
+  for (int i = 0; i < most && end < text.size(); ++i) {
+    size_t next = end;
+    const char32_t c = next_character(text, next);
+    if (!is_number(c) && !is_newer_number(c)) break;
+    end = next;
+  }
+  return end - at;
+}
 
 /// Bytes of the longest match of a run that starts at `at`; 0: none.
 size_t match_length(std::string_view text, size_t at, const Pattern& pattern) {
@@ -21,6 +34,10 @@ size_t match_length(std::string_view text, size_t at, const Pattern& pattern) {
         end = next;
       }
       return end - at;
+    case Pattern::Kind::kNumber:
+      return numbers_length(text, at, 1);
+    case Pattern::Kind::kThreeNumbers:
+      return numbers_length(text, at, 3);
     case Pattern::Kind::kWords:
       break;  // parts_by_pattern() asks words_by_rule()
   }

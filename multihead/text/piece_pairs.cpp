@@ -35,7 +35,8 @@ void for_each_pair(const std::vector<std::pair<std::string, int32_t>>& pieces,
   }
 }
 
-std::vector<std::pair<std::string, std::string>> merges_of_scores(const std::vector<ScoredPiece>& pieces) {
+std::vector<std::pair<std::string, std::string>> merges_of_scores(const std::vector<ScoredPiece>& pieces,
+                                                                  FirstMerge first) {
   struct Pair {
     int32_t left, right, whole;
   };
@@ -62,8 +63,9 @@ std::vector<std::pair<std::string, std::string>> merges_of_scores(const std::vec
   });
   std::sort(pairs.begin(), pairs.end(), [&](const Pair& a, const Pair& b) {
     const auto order = [&](const Pair& pair) {
-      return std::tuple(-score(pair.whole), -static_cast<int64_t>(text(pair.left).size()),
-                        -static_cast<int64_t>(text(pair.right).size()), pair.whole);
+      const int64_t sign = first == FirstMerge::kOfLongestLeft ? -1 : 1;
+      return std::tuple(-score(pair.whole), sign * static_cast<int64_t>(text(pair.left).size()),
+                        sign * static_cast<int64_t>(text(pair.right).size()), pair.whole);
     };
     return order(a) < order(b);
   });

@@ -30,7 +30,8 @@ void trim_offsets(const PostProcessorStep& step, Encoding& encoding) {
     }
     if (leading > 0) {
       const bool first = i == 0 || begin == 0;
-      if (first && step.add_prefix_space) --leading;  // that one was put there by the pre-tokenizer
+      if (first && step.add_prefix_space && leading == 1)
+        leading = 0;  // the pre-tokenizer may have put it there
       begin = std::min(begin + leading, end);
     }
     if (trailing > 0 && end >= trailing) end = std::max(end - trailing, begin);

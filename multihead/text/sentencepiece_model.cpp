@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/text/character_map.h"
 #include "multihead/text/in_quotes.h"
+#include "multihead/text/piece_pairs.h"
 #include "multihead/text/protobuf_reader.h"
 
 namespace mh {
@@ -130,6 +131,31 @@ TokenizerParts read_sentencepiece_model(std::string_view bytes, std::string_view
   decoder.trims_start = normalizer.add_dummy_prefix || normalizer.remove_extra_whitespaces;
   decoder.trims_starts = normalizer.remove_extra_whitespaces;
   return parts;
+}
+
+TokenizerParts merged_pieces(const TokenizerParts& parts, MergeOrder order) {
+  if (parts.model.kind != TokenModel::Kind::kScoredBpe)
+    throw FormatError("a SentencePiece model of type 1 (Unigram) is not supported here; expected 2 (BPE)");
+  TokenizerParts result;
+  result.added_tokens = parts.added_tokens;
+  for (AddedToken& token : result.added_tokens) token.in_text = true;
+  std::vector<ScoredPiece> pieces;
+  for (const ScoredPiece& piece : parts.model.pieces) {
+    if (piece.user_defined) {
+      result.added_tokens.push_back({.id = piece.id, .content = piece.text, .special = false});
+    } else if (order == MergeOrder::kByScores) {
+      pieces.push_back(piece);
+    }
+  }
+  if (order == MergeOrder::kByIds) {
+    for (const auto& [text, id] : parts.model.vocabulary)
+      pieces.push_back({.text = text, .score = -static_cast<double>(id), .id = id});
+  }
+  result.model.vocabulary = parts.model.vocabulary;
+  result.model.unknown_token = parts.model.unknown_token;
+  result.model.byte_fallback = parts.model.byte_fallback;
+  result.model.merges = merges_of_scores(pieces, FirstMerge::kOfShortestLeft);
+  return result;
 }
 
 void use_vocabulary(TokenizerParts& parts, std::vector<std::pair<std::string, int32_t>> vocabulary,

@@ -25,6 +25,14 @@ namespace mh {
 /// takes the character map another way.
 TokenizerParts read_sentencepiece_model(std::string_view bytes, std::string_view name);
 
+/// Which pieces are made earlier: all by their ids, or the normal ones by their scores.
+enum class MergeOrder { kByIds, kByScores };
+
+/// Returns the same pieces as byte-pair encoding with a list of merges (TokenModel::Kind::kBpe), as transformers
+/// takes them: control and user-defined pieces are found in texts, and there is no other step. Throws FormatError,
+/// one line without a file's name, on a Unigram model.
+TokenizerParts merged_pieces(const TokenizerParts& parts, MergeOrder order);
+
 /// Gives the tokens the ids of `vocabulary` in place of the model's. A piece that is not there has the id of
 /// `unknown`, and so has a run of unknown characters, unless the vocabulary has the run itself (as
 /// MarianTokenizer does). The special tokens of the model go; add those of the folder to

@@ -32,6 +32,10 @@ Json json_of(const Pattern& pattern) {
       return {{"Regex", "\\s+"}};
     case Pattern::Kind::kSpaceRun:
       return {{"Regex", " {2,}"}};
+    case Pattern::Kind::kNumber:
+      return {{"Regex", "\\p{N}"}};
+    case Pattern::Kind::kThreeNumbers:
+      return {{"Regex", "\\p{N}{1,3}"}};
     case Pattern::Kind::kWords:
       return {{"Regex", expression_of(pattern.words)}};
     case Pattern::Kind::kLiteral:

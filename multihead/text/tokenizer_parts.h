@@ -29,6 +29,8 @@ struct Pattern {
     kWhitespaceRun,  ///< \s+
     kSpaceRun,       ///< " {2,}"
     kWords,          ///< `words`
+    kNumber,         ///< \p{N}
+    kThreeNumbers,   ///< \p{N}{1,3}
   };
   Kind kind = Kind::kLiteral;
   std::string literal = {};

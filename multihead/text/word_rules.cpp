@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "multihead/text/character_classes.h"
 #include "multihead/text/unicode.h"
@@ -29,6 +30,8 @@ struct WordForm {
 #define MH_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define MH_BEFORE "[^\\r\\n\\p{L}\\p{N}]?"
 #define MH_SPACES "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define MH_TIKTOKEN \
+  "[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
 constexpr std::array<WordForm, 5> kForms = {{
     {MH_ENDINGS "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", WordForm::Letters::kAfterSpace,
      WordForm::Contractions::kFirst, 0, "", false},
@@ -43,6 +46,14 @@ constexpr std::array<WordForm, 5> kForms = {{
                         "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" MH_SPACES,
      WordForm::Letters::kCased, WordForm::Contractions::kNone, 1, "\r\n/", true},
 }};
+
+/// The same words in tiktoken's writing, of which possessive repeats and a line end less change nothing.
+constexpr std::pair<std::string_view, WordRule> kOtherExpressions[] = {
+    {"'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", WordRule::kGpt2},
+    {"(?i:" MH_ENDINGS ")|" MH_TIKTOKEN, WordRule::kLlama3},
+    {"'(?i:[sdmt]|ll|ve|re)|" MH_TIKTOKEN, WordRule::kLlama3},
+};
+#undef MH_TIKTOKEN
 #undef MH_ENDINGS
 #undef MH_UPPER
 #undef MH_LOWER
@@ -206,8 +217,11 @@ std::string_view expression_of(WordRule rule) {
 std::optional<WordRule> word_rule_of(std::string_view expression) {
   const auto found = std::find_if(kForms.begin(), kForms.end(),
                                   [&](const WordForm& form) { return form.expression == expression; });
-  if (found == kForms.end()) return std::nullopt;
-  return static_cast<WordRule>(found - kForms.begin());
+  if (found != kForms.end()) return static_cast<WordRule>(found - kForms.begin());
+  for (const auto& [other, rule] : kOtherExpressions) {
+    if (other == expression) return rule;
+  }
+  return std::nullopt;
 }
 
 }  // namespace mh

@@ -230,24 +230,24 @@ def _out_of_range(arguments: Mapping[str, Any]) -> UsageError:
 
 def checked(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """The function with arguments that are checked by its signature."""
-    signature = inspect.signature(function)
-    names = [name for name, one in signature.parameters.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
     @functools.cache
-    def kinds() -> dict[str, _Kind]:  # at the first call, when all names in it are known
+    def signature() -> tuple[list[str], dict[str, _Kind]]:  # at the first call, when all names in it are known
+        parameters = inspect.signature(function).parameters
         found = {}
-        for name, one in signature.parameters.items():
+        for name, one in parameters.items():
             if one.kind is not one.VAR_KEYWORD and one.annotation is not one.empty:
                 hint = one.annotation
                 if isinstance(hint, str):
                     hint = eval(hint, inspect.unwrap(function).__globals__)  # of this package's own text
                 if (kind := _kind_of(hint)) is not None:
                     found[name] = kind
-        return found
+        by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [name for name, one in parameters.items() if one.kind in by_place], found
 
     @functools.wraps(function)
     def call(*args: Given.args, **given: Given.kwargs) -> Result:
-        known = kinds()
+        names, known = signature()
         places = [known[name].of(value, name) if name in known else value for name, value in zip(names, args, strict=False)]
         named = {name: known[name].of(value, name) if name in known else value for name, value in given.items()}
         try:

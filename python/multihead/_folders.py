@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 from ._errors import MissingFileError
 
 
-def cache_folder() -> Path:
+def cache_folder() -> str:
     """Where Hugging Face keeps what was downloaded: $HF_HUB_CACHE, $HF_HOME/hub, or ~/.cache/huggingface/hub."""
     if cache := os.environ.get("HF_HUB_CACHE"):
-        return Path(cache)
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
-    return Path(home) / "hub"
+        return cache
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(os.environ.get("HF_HOME") or os.path.join(caches, "huggingface"), "hub")
 
 
 def is_repository(name: str) -> bool:
@@ -22,17 +21,18 @@ def is_repository(name: str) -> bool:
     return 1 <= len(name.split("/")) <= 2 and all(re.fullmatch(r"[\w.-]*\w[\w.-]*", part) for part in name.split("/"))
 
 
-def cached_model(name: str) -> Path | None:
+def cached_model(name: str) -> str | None:
     """The newest snapshot of a model such as "sentence-transformers/all-MiniLM-L6-v2" in that cache. Nothing is downloaded."""
     if not is_repository(name):
         return None
-    folder = cache_folder() / ("models--" + name.replace("/", "--"))
+    folder = os.path.join(cache_folder(), "models--" + name.replace("/", "--"))
     try:
-        commit = (folder / "refs" / "main").read_text(encoding="utf-8").strip()
+        with open(os.path.join(folder, "refs", "main"), encoding="utf-8") as file:
+            commit = file.read().strip()
     except OSError:
         return None
-    snapshot = folder / "snapshots" / commit
-    return snapshot if (snapshot / "config.json").exists() else None
+    snapshot = os.path.join(folder, "snapshots", commit)
+    return snapshot if os.path.exists(os.path.join(snapshot, "config.json")) else None
 
 
 def model_path(name: str | os.PathLike[str]) -> str:
@@ -42,7 +42,7 @@ def model_path(name: str | os.PathLike[str]) -> str:
     if not isinstance(name, str) or os.path.exists(path) or path == "demo":
         return path
     if (found := cached_model(path)) is not None:
-        return str(found)
+        return found
     if is_repository(path) and not path.endswith(".gguf"):
         raise MissingFileError(
             f"no model folder {path}, and no model of that name in Hugging Face's cache {cache_folder()}; nothing is downloaded: "

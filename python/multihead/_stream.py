@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import os
-import queue
-import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -22,6 +20,9 @@ class _Maker:
     """A thread that runs make(tell), and what it told."""
 
     def __init__(self, make: Callable[[Tell], object], context: contextvars.Context, told: int) -> None:
+        import queue
+        import threading
+
         self.process = os.getpid()
         self.pieces: queue.SimpleQueue[str | _Remark | BaseException | None] = queue.SimpleQueue()
         self._make = make

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import json
-import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from . import _native
 from ._arguments import checked
 from ._names import listed
-
-_logger = logging.getLogger("multihead.study")
 
 
 @dataclass(frozen=True)
@@ -62,6 +57,8 @@ class Study:
         return "\n\n".join([*lines, "\n".join(f"{claim.id} {claim.verdict}: {claim.statement}" for claim in self.claims)])
 
     def _repr_html_(self) -> str:
+        import html
+
         shown = self.report["picture"]
         picture = next((svg for name, svg in self.pictures.items() if shown and shown in name), "")
         rows = "".join(
@@ -84,7 +81,7 @@ def study(
     *,
     claims: str | Iterable[str] = (),
     size: Literal["quick", "standard", "paper"] = "quick",
-    runs: str | os.PathLike[str] = Path("study") / "runs",
+    runs: str | os.PathLike[str] = "study/runs",
     data: str | os.PathLike[str] = "",
     checkpoint: str | os.PathLike[str] = "",
 ) -> Study:
@@ -104,9 +101,11 @@ def study(
 
     Steps go to the logger "multihead.study" (INFO). Ctrl-C ends it between steps of training, and what is trained is kept.
     """
+    import logging
+
     found, pictures = _native.study(
         name, claims=listed(claims, "claims"), size=size, runs=os.fspath(runs), data=os.fspath(data),
-        checkpoint=os.fspath(checkpoint), on_step=_logger.info,
+        checkpoint=os.fspath(checkpoint), on_step=logging.getLogger("multihead.study").info,
     )  # fmt: skip
     report = json.loads(found)
     checked = [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import itertools
-import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -133,6 +131,8 @@ class Table(Sequence[Row]):
         return f"not shown: {', '.join(others)}" if others else ""
 
     def __repr__(self) -> str:
+        import shutil
+
         names, limit = self._shown(), 20
         cells = [[_text(row.get(name)) for name in names] for row in self.rows[:limit]]
         widths = [max([len(name)] + [len(line[i]) for line in cells]) for i, name in enumerate(names)]
@@ -154,6 +154,8 @@ class Table(Sequence[Row]):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        import html
+
         names, limit = self._shown(), 60
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         body = "".join(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,8 +16,6 @@ from ._errors import ArgumentTypeError, UsageError
 from ._progress import bar
 
 Callback = Callable[[dict[str, Any]], None] | None
-
-_logger = logging.getLogger("multihead.train")
 
 
 @dataclass(frozen=True)
@@ -112,10 +109,13 @@ def train(
         FormatError: a setting that there is not, or out of its range.
         UsageError: other settings or texts than those that the training in this folder was started with.
     """
+    import logging
+
+    remark = logging.getLogger("multihead.train").info
     given = {"model": os.fspath(model), "train_source": os.fspath(train_source), "train_target": os.fspath(train_target)}
     given |= {name: _plain(name, value) for name, value in settings.items()}
     with _told(progress, on_update, on_validation) as (update, validation):
-        found = _native.train(json.dumps(given), on_update=update, on_validation=validation, on_remark=_logger.info)
+        found = _native.train(json.dumps(given), on_update=update, on_validation=validation, on_remark=remark)
     return Training(model=given["model"], **found)
 
 

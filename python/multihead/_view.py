@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable
 
@@ -13,6 +12,7 @@ from ._errors import UsageError
 from ._model import Model
 from ._names import HeadName, head_name
 from ._progress import Progress, counting
+from ._settings import settings
 
 
 class Page:
@@ -33,6 +33,8 @@ class Page:
         _native.write_file(os.fspath(path), self.html)
 
     def _repr_html_(self) -> str:
+        import html
+
         return (
             f'<iframe title="{html.escape(self.title, quote=True)}" srcdoc="{html.escape(self.html, quote=True)}" '
             f'style="width: 100%; height: {self.height}px; border: 1px solid #8888"></iframe>'
@@ -47,15 +49,18 @@ def view(
     model: Model,
     text: str | Iterable[str],
     *,
+    # settings of view
+    head: HeadName = "",
+    max_size: int = 32,
+    walk: str | int = "",
+    importance: bool = True,
+    # end of settings
     target: str | Iterable[str] = (),
     corpus_text: Texts = None,
     corpus_target: Texts = None,
     trees: File | None = None,
     target_trees: File | None = None,
     alignment: File | None = None,
-    head: HeadName = "",
-    walk: str | int = "",
-    importance: bool = True,
     height: int = 720,
     progress: Progress = False,
 ) -> Page:
@@ -67,12 +72,14 @@ def view(
         mh.view(model, text).save("heads.html")
 
     Args:
+        head: open at this head; without: at the one with the best evidence.
+        max_size: largest page, in MB (1 to 1024).
+        walk: an attention, e.g. encoder.0.self_attention, or the number of a layer: add a walk through it, step by step, on the
+            first text.
+        importance: importance and attribution, which take longest.
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
-        head: open at this head; without: at the one with the best evidence.
-        walk: an attention, or the number of a layer, to walk through step by step.
-        importance: importance and attribution, which take longest.
         height: pixels in a notebook.
     """
     texts, _ = text_or_list(text, "text")
@@ -85,10 +92,11 @@ def view(
         for argument, given in of_corpus.items():
             if given is not None:
                 raise UsageError(f"`{argument}` needs a corpus: give its sentences with `corpus_text` or `trees`")
+    chosen = settings("view", locals(), head=head_name(head), walk=str(walk))
     name = os.path.basename(os.path.normpath(model.path)) or model.path
     with counting(progress, "sentences") as count, model._edited() as edits:
         page, title = model._native.view(
             texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)",
-            head=head_name(head), walk=str(walk), importance=importance, edits=edits, progress=count,
+            settings=chosen, edits=edits, progress=count,
         )  # fmt: skip
     return Page(page, title, height)

@@ -114,7 +114,7 @@ std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& head
 std::string importance(const Reading& reading, HeadsCorpus& corpus) {
   auto settings = settings_of<ImportanceSettings>(reading.settings, "importance");
   reading.attach(settings.importance.texts.read);
-  const SentenceModel& model = reading.loaded.scored();
+  const ScoredModel& model = reading.loaded.scored();
   const std::string& path = reading.loaded.path();
   return with_options(
       settings.curve

@@ -19,7 +19,6 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/heads/conversion/prune_heads.h"
-#include "multihead/heads/importance/scored_texts.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "names.h"
 
@@ -50,10 +49,10 @@ void save(const LoadedModel& loaded, const std::string& path, const std::string&
         "Transformers could not open the folder: {}; allow a folder that multihead opens: `own_format`",
         format.why));
   }
-  const SaveFolderOptions options{.type = value_named(dtype, kTypes, "dtype"),
-                                  .own_format = own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
-                                  .removed = loaded.removed(),
-                                  .replace = overwrite ? Replace::kAnyModel : Replace::kOwnFolders};
+  const SaveOptions options{.type = value_named(dtype, kTypes, "dtype"),
+                            .own_format = own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
+                            .removed = loaded.removed(),
+                            .replace = overwrite ? Replace::kAnyModel : Replace::kOwnFolders};
   // With own_format the caller knows that Transformers does not open it.
   if (format.kind == SavedFormat::Kind::kPrunedHeads) warn(format_line(format, loaded.folder().model_type));
   long_call([&] { save_model_folder(path, loaded.folder(), options); });
@@ -70,43 +69,52 @@ void replace(Edits& edits, const std::string& site, const nb::object& numbers,
       {.site = site, .sequence = sequence, .position = position, .head = head, .numbers = copied(rows)});
 }
 
-}  // namespace
-
-LoadedModel::LoadedModel(const std::string& path) : path_(path) {
-  model_.folder = load_model_folder(path);
-  try {
-    read_sentence_steps(path, model_);
-  } catch (const Error& error) {  // only `sentences()` needs them
-    no_vectors_ = error.what();
-  }
-  const bool is_of_sentences = embeds() && has_sentence_modules(path);
-  const std::string of_folder = folder().remark();
-  if (!of_folder.empty()) remarks_.push_back(of_folder);
-  for (const std::string& line : model_.remarks) {
-    if (line != of_folder) (is_of_sentences ? remarks_ : vector_remarks_).push_back(line);
-  }
-}
-
-LoadedModel::LoadedModel(const LoadedModel& whole, const std::vector<std::string>& heads)
-    : LoadedModel(whole.path_) {
-  if (!whole.removed_.empty())
+std::unique_ptr<LoadedModel> without_heads(const LoadedModel& whole, const std::vector<std::string>& heads) {
+  if (!whole.removed().empty())
     throw UsageError(
         "this model has lost heads already; name all of them at once, or save it and load it again");
   std::vector<HeadPattern> patterns;
   for (const std::string& head : heads) patterns.emplace_back(head);
-  const PrunePlan plan = plan_pruning(model(), patterns);
-  std::unique_ptr<Model> pruned = prune_heads(*model_.folder.model, plan);
-  model_.folder.model = std::move(pruned);
-  removed_ = plan.removed_heads();
+  ModelFolder folder = load_model_folder(whole.path());
+  const PrunePlan plan = plan_pruning(*folder.model, patterns);
+  folder.model = prune_heads(*folder.model, plan);
+  return std::make_unique<LoadedModel>(whole.path(), std::move(folder), plan.removed_heads());
 }
 
-const SentenceModel& LoadedModel::scored() const {
-  return score_kind(folder()) == ScoreKind::kVectors ? sentences() : model_;
+/// With how its sentences become vectors; where they cannot, `why_not` says why.
+ScoredModel with_vectors(const std::string& path, ModelFolder folder, std::string& why_not) {
+  SentenceModel model{.folder = std::move(folder)};
+  try {
+    read_sentence_steps(path, model);
+  } catch (const Error& error) {
+    why_not = error.what();
+    return std::move(model.folder);
+  }
+  return model;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const std::string& path) : LoadedModel(path, load_model_folder(path), {}) {}
+
+LoadedModel::LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed)
+    : path_(path), model_(with_vectors(path, std::move(folder), no_vectors_)), removed_(std::move(removed)) {
+  const bool is_of_sentences = embeds() && has_sentence_modules(path);
+  const std::string of_folder = model_.folder().remark();
+  if (!of_folder.empty()) remarks_.push_back(of_folder);
+  for (const std::string& line : model_.remarks()) {
+    if (line != of_folder) (is_of_sentences ? remarks_ : vector_remarks_).push_back(line);
+  }
+}
+
+const ScoredModel& LoadedModel::scored() const {
+  if (!model().predicts()) sentences();
+  return model_;
 }
 
 const SentenceModel& LoadedModel::sentences() const {
   if (!no_vectors_.empty()) throw UsageError(no_vectors_);
-  return model_;
+  return model_.sentences();
 }
 
 Sites* sites_of(Edits* edits, const LoadedModel& model) {
@@ -159,7 +167,7 @@ void add_model(nb::module_& module) {
       .def(
           "pruned",
           [](const LoadedModel& whole, const std::vector<std::string>& heads) {
-            return long_call([&] { return std::make_unique<LoadedModel>(whole, heads); });
+            return long_call([&] { return without_heads(whole, heads); });
           },
           "heads"_a)
       .def_prop_ro("path", &LoadedModel::path)

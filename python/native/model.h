@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/head_name.h"
 
@@ -23,22 +23,22 @@ class LoadedModel {
  public:
   /// What load_model_folder() takes. Throws what that throws.
   explicit LoadedModel(const std::string& path);
-  /// The same model without some heads. Throws as plan_pruning() and prune_heads() do.
-  LoadedModel(const LoadedModel& whole, const std::vector<std::string>& heads);
+  /// A folder that was read from there, whose model has lost some heads. Throws nothing.
+  LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed);
 
   const std::string& path() const { return path_; }
-  const ModelFolder& folder() const { return model_.folder; }
-  const Model& model() const { return *model_.folder.model; }
+  const ModelFolder& folder() const { return model_.folder(); }
+  const Model& model() const { return *folder().model; }
   /// What load_scored_model() gives. Throws as sentences() does where vectors are all that can be scored.
-  const SentenceModel& scored() const;
-  /// The folder in the same form, whatever its sentences can become.
-  const SentenceModel& unscored() const { return model_; }
+  const ScoredModel& scored() const;
+  /// The same without a question whether its sentences can become vectors.
+  const ScoredModel& unscored() const { return model_; }
   /// Throws UsageError, with the reason that its folder gives, when its sentences cannot become vectors.
   const SentenceModel& sentences() const;
   /// Whether they can.
   bool embeds() const { return no_vectors_.empty(); }
   /// Whether texts can become tokens.
-  bool tokenizes() const { return model_.folder.tokenizer.has_value(); }
+  bool tokenizes() const { return folder().tokenizer.has_value(); }
   const std::vector<HeadName>& removed() const { return removed_; }
   /// Lines worth knowing of the folder.
   const std::vector<std::string>& remarks() const { return remarks_; }
@@ -47,8 +47,8 @@ class LoadedModel {
 
  private:
   std::string path_;
-  SentenceModel model_;
   std::string no_vectors_;  // why; empty: there are
+  ScoredModel model_;       // a folder alone where there are none
   std::vector<std::string> remarks_, vector_remarks_;
   std::vector<HeadName> removed_;
 };

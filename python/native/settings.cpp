@@ -1,4 +1,4 @@
-// What the library says of the settings of analyses and of what a model does with texts.
+// What the library says of the settings of analyses, of the page of heads and of what a model does with texts.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -23,6 +23,7 @@
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/patching/heads_patch.h"
+#include "multihead/heads/reports/page/page_run.h"
 #include "multihead/io/describe_settings.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
@@ -59,6 +60,7 @@ std::string settings(const std::string& verb) {
   if (verb == "patch") return described(PatchOptions());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());
+  if (verb == "view") return described(ViewSettings());
   if (verb == "where") return described(WhereOptions());
   throw UsageError("no settings of `" + verb + "` are described");
 }

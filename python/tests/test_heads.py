@@ -210,6 +210,8 @@ def test_pages(demo: mh.Model, tmp_path: Path) -> None:
         mh.view(demo, "two dogs run .", head="encoder.7.self_attention.0")
     with pytest.raises(mh.UsageError, match="`target`"):
         mh.view(demo, "two dogs run .", target=["a", "b"])
+    with pytest.raises(mh.UsageError, match="max_size"):
+        mh.view(demo, "two dogs run .", max_size=0)
 
 
 @pytest.mark.parametrize("argument", ["corpus_target", "target_trees", "alignment"])

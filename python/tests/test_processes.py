@@ -243,3 +243,14 @@ def test_import_needs_numpy_alone() -> None:
         print([name for name in ("torch", "transformers", "pandas", "tqdm", "IPython", "matplotlib") if name in sys.modules])
     """)
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_import_leaves_out_what_only_some_calls_need() -> None:
+    done = python("""
+        import sys
+        import numpy
+        before = set(sys.modules)
+        import multihead
+        print([name for name in ("html", "logging", "pathlib", "queue", "shutil") if name in set(sys.modules) - before])
+    """)
+    assert done.stdout == "[]\n", done.stderr

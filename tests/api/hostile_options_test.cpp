@@ -81,7 +81,7 @@ TEST_F(HostileOptions, OfMeasures) {
 }
 
 TEST_F(HostileOptions, OfImportanceAndAttribution) {
-  const SentenceModel model = load_scored_model(golden("fill/bert"));
+  const ScoredModel model = load_scored_model(golden("fill/bert"));
   TextCorpus corpus(lines());
   for (const int wrong : {0, -1, kLeastInt, kMostInt}) {
     expect_option_refused("points", [&] { pruning_curve(model, corpus, {}, {.points = wrong}); });

@@ -1,6 +1,7 @@
 // The composed path of attention gives the same as the fused kernel, with dropout, gates and masks.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 #include "multihead/autograd/attention_maps.h"
@@ -16,7 +17,7 @@ struct Result {
   std::vector<float> output, dq, dk, dv, d_table, d_by_query, d_gates, weights;
 };
 
-TEST(AttentionMaps, AreTheFusedKernelInPieces) {
+void expect_pieces_of_the_kernel(std::optional<float> soft_cap) {
   constexpr int kHeads = 4, kKeyHeads = 2, kKey = 3, kValue = 5, kClip = 2;
   const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{3, 1, 6});
   const Ragged keys = Ragged::from_lengths(std::vector<int32_t>{4, 2, 7});
@@ -38,6 +39,7 @@ TEST(AttentionMaps, AreTheFusedKernelInPieces) {
   inputs.query_offsets = queries.offsets();
   inputs.key_offsets = keys.offsets();
   inputs.scale = 0.4f;
+  inputs.soft_cap = soft_cap;
   inputs.mask = Mask::causal();
   inputs.dropout = {
       .rate = 0.3f, .stream = dropout_stream(3, 4, 5), .offsets = queries.offsets(), .sentences = sentences};
@@ -104,6 +106,11 @@ TEST(AttentionMaps, AreTheFusedKernelInPieces) {
   expect_near("d_by_query", pieces.d_by_query, fused.d_by_query);
   expect_near("d_gates", pieces.d_gates, fused.d_gates);
   expect_near("d_table", pieces.d_table, fused.d_table);
+}
+
+TEST(AttentionMaps, AreTheFusedKernelInPieces) {
+  expect_pieces_of_the_kernel(std::nullopt);
+  expect_pieces_of_the_kernel(0.6f);
 }
 
 }  // namespace

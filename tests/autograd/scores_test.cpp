@@ -82,16 +82,16 @@ TEST(Scores, CosinesOfRows) {
   for (int64_t j = 0; j < 3; ++j) EXPECT_EQ(a.gradient(0, j) + b.gradient(0, j), 0);
 }
 
-TEST(Scores, LogitsAndTheirGradients) {
+void expect_logits_and_gradients(std::optional<float> soft_cap) {
   Parameter table(7, 5);
   table.value.tensor() = random_matrix<float>(7, 5, 1);
   const PackedParameters packed{&table};
   Tensor states = random_matrix<float>(3, 5, 2), bias = random_matrix<float>(1, 7, 3),
-         seed = random_matrix<float>(3, 7, 4);
+         seed = random_matrix<float>(3, 7, 4), d_logits(3, 7);
   for (const Tape::Mode mode : {Tape::Mode::kRecordValues, Tape::Mode::kRecord}) {
     Tape tape(mode);
     const Tape::Watched in = tape.watch(tape.constant(states.view()));
-    const Var y = logits(tape, in.value, packed, bias.view());
+    const Var y = logits(tape, in.value, {packed, bias.view(), soft_cap});
     tape.seed(y, std::as_const(seed).view());
     tape.backward();
     EXPECT_EQ(table.gradient.exists(), mode == Tape::Mode::kRecord);
@@ -99,20 +99,28 @@ TEST(Scores, LogitsAndTheirGradients) {
       for (int64_t v = 0; v < 7; ++v) {
         double sum = bias(0, v);
         for (int64_t c = 0; c < 5; ++c) sum += static_cast<double>(states(i, c)) * table.value(v, c);
+        if (soft_cap) sum = double{*soft_cap} * std::tanh(sum / double{*soft_cap});
         EXPECT_NEAR(y.value()(i, v), sum, 1e-5);
+        const double share = soft_cap ? sum / double{*soft_cap} : 0;
+        d_logits(i, v) = static_cast<float>(seed(i, v) * (1 - share * share));
       }
       for (int64_t c = 0; c < 5; ++c) {
         double sum = 0;
-        for (int64_t v = 0; v < 7; ++v) sum += static_cast<double>(seed(i, v)) * table.value(v, c);
+        for (int64_t v = 0; v < 7; ++v) sum += static_cast<double>(d_logits(i, v)) * table.value(v, c);
         EXPECT_NEAR(in.gradient(i, c), sum, 1e-5);
       }
     }
   }
   for (int64_t v = 0; v < 7; ++v) {
     double sum = 0;
-    for (int64_t i = 0; i < 3; ++i) sum += static_cast<double>(seed(i, v)) * states(i, 2);
+    for (int64_t i = 0; i < 3; ++i) sum += static_cast<double>(d_logits(i, v)) * states(i, 2);
     EXPECT_NEAR(table.gradient.view()(v, 2), sum, 1e-5);
   }
+}
+
+TEST(Scores, LogitsAndTheirGradients) {
+  expect_logits_and_gradients(std::nullopt);
+  expect_logits_and_gradients(1.5f);
 }
 
 TEST(Scores, SaysWhatDoesNotFit) {

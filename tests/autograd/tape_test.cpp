@@ -151,7 +151,7 @@ TEST(Tape, CrossEntropyTakesAnyFactorWhereParametersAreFrozen) {
   VocabularyScratch scratch;
   CrossEntropySums sums;
   const auto run = [&](Tape& tape, Var states, float scale) {
-    return cross_entropy(tape, states, packed, {},
+    return cross_entropy(tape, states, {packed},
                          {.targets = targets, .label_smoothing = 0.1f, .scale = scale}, scratch, sums);
   };
   Tape trained(Tape::Mode::kRecord), frozen(Tape::Mode::kRecordValues);

@@ -118,5 +118,21 @@ TEST_F(SlowConvertGgufOracle, OfTheRealModelToo) {
   check(std::string(models) + "/smollm2.gguf");
 }
 
+TEST_F(SlowConvertGgufOracle, OfOtherArchitecturesToo) {
+  const char* python = std::getenv("MULTIHEAD_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
+  for (const std::string name :
+       {"qwen2", "qwen3", "gemma2", "gemma3", "phi3", "phi3_long", "gptneox", "gptneox_serial", "olmo2"}) {
+    const std::string file = goldens_folder() + "/gguf_architectures/" + name + ".gguf", folder = out + name;
+    const ToolResult converted = run_tool("convert " + file + " --out " + folder);
+    if (converted.err.find("expected one that is read") != std::string::npos) continue;
+    ASSERT_EQ(converted.status, 0) << converted.err;
+    const ToolResult result =
+        run_shell(std::string(python) + " " + source_folder() +
+                  "/tests/oracles/gguf_architectures_goldens.py --folder " + folder + " " + name);
+    EXPECT_EQ(result.status, 0) << name << ": " << result.err;
+  }
+}
+
 }  // namespace
 }  // namespace mh

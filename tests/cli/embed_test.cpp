@@ -252,7 +252,7 @@ TEST_F(EmbedVerb, BadInputIsOneLineAndAStatus) {
   expect_error(embed("--similarity a b --format raw"), 2, "--format");
   expect_error(embed("", "a\n\xff\n"), 1, "standard input: line 2: byte 1 (0xff) is not UTF-8");
   expect_error(embed("", "a\n", "nowhere"), 1, "no model folder");
-  expect_error(run_tool("embed"), 2, "the model folder is missing; give it as multihead embed DIR");
+  expect_error(run_tool("embed"), 2, "the model folder is missing; give it as multihead embed MODEL");
 }
 
 }  // namespace

@@ -60,11 +60,11 @@ TEST(EmptyValues, AreNoValues) {
 TEST(EmptyValues, AreRefusedAsTexts) {
   expect_error(run_tool("tokenize --model m -o ''"), 2, "--output: expected a file, got nothing");
   expect_error(run_tool("tokenize --model m -i ''"), 2, "--input: expected a file, got nothing");
-  expect_error(run_tool("tokenize --model ''"), 2, "--model: expected a folder, got nothing");
-  expect_error(run_tool("info ''"), 2, "--model: expected a folder, got nothing");
+  expect_error(run_tool("tokenize --model ''"), 2, "--model: expected a model, got nothing");
+  expect_error(run_tool("info ''"), 2, "--model: expected a model, got nothing");
   expect_error(run_tool("ledger --compare ''"), 2, "--compare: expected GEOMETRY,..., got nothing");
   expect_error(run_tool("ledger --geometry ''"), 2, "--geometry: expected GEOMETRY, got nothing");
-  expect_error(run_tool("translate --model ''"), 2, "--model: expected a folder, got nothing");
+  expect_error(run_tool("translate --model ''"), 2, "--model: expected a model, got nothing");
   expect_error(run_tool("heads m --text ''"), 2, "--text: expected ");
   expect_error(run_tool("train --train-source ''"), 2, "--train-source: expected a file, got nothing");
   expect_error(run_tool("study ''"), 2, "name: expected STUDY, got nothing");

@@ -75,9 +75,10 @@ TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
                   expected["log_probabilities"][t].get<double>(), 1e-4);
     }
   }
-  const json beam = json::parse(run_tool(kModel + "--beam 3 --length-penalty 0 --max-new-tokens 11 --json "
-                                                  "--prompt 'the small dog'")
-                                    .out);
+  const json beam =
+      json::parse(run_tool(kModel + "--beam-size 3 --length-penalty 0 --max-new-tokens 11 --json "
+                                    "--prompt 'the small dog'")
+                      .out);
   EXPECT_EQ(beam["end"], "max_new_tokens");
   const json& expected = golden("the small dog", true);
   EXPECT_EQ(beam["text"], expected["text"]);
@@ -97,7 +98,7 @@ TEST(GenerateVerb, StopsBeforeStopStrings) {
   EXPECT_EQ(line["text"], text.substr(0, text.find(stop)));
   EXPECT_EQ(line["end"], "stop");
   const json beam =
-      json::parse(run_tool(kModel + "--beam 3 --max-new-tokens 11 --json --prompt 'the small dog' "
+      json::parse(run_tool(kModel + "--beam-size 3 --max-new-tokens 11 --json --prompt 'the small dog' "
                                     "--stop H")
                       .out);
   EXPECT_EQ(beam["end"], "stop");
@@ -245,8 +246,8 @@ TEST(GenerateVerb, SaysThatThePositionsEnd) {
 
 TEST(GenerateVerb, BadInputIsOneLineAndAStatus) {
   expect_error(run_tool(kModel + "--greedy --top-k 5 --prompt a"), 2, "--top-k");
-  expect_error(run_tool(kModel + "--beam 3 --temperature 2 --prompt a"), 2, "--beam");
-  expect_error(run_tool(kModel + "--beam 3 --repetition-penalty 2 --prompt a"), 2, "--beam");
+  expect_error(run_tool(kModel + "--beam-size 3 --temperature 2 --prompt a"), 2, "--beam-size");
+  expect_error(run_tool(kModel + "--beam-size 3 --repetition-penalty 2 --prompt a"), 2, "--beam-size");
   expect_error(run_tool(kModel + "--temperature 0 --prompt a"), 2, "--temperature: expected");
   expect_error(run_tool(kModel + "--top-p 1.5 --prompt a"), 2, "--top-p: expected");
   expect_error(run_tool(kModel + "--min-p nan --prompt a"), 2, "--min-p: expected");

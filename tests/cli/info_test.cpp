@@ -14,6 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 const std::string kModels = goldens_folder() + "/marian/";
 
@@ -91,6 +92,23 @@ TEST(InfoVerb, NamesAHeadOfTheModel) {
     const std::string output = run_tool("info " + goldens_folder() + "/" + std::string(model)).out;
     EXPECT_THAT(output, HasSubstr(std::string("(name a head as ") + name)) << model;
   }
+}
+
+TEST(InfoVerb, SaysHowPositionsTurnAndWhatIsCapped) {
+  const std::string goldens = goldens_folder() + "/";
+  const auto table = [&](const std::string& model) { return run_tool("info " + goldens + model).out; };
+  EXPECT_THAT(table("gemma3_text/plain"),
+              HasSubstr("rotary        2 layers: base 30; 1 layer: base 700, linear with factor 2\n"));
+  EXPECT_THAT(table("gpt_neox/parallel"),
+              HasSubstr("rotary        base 500, the first 4 numbers of a head turn\n"));
+  EXPECT_THAT(table("smollm3/some_turn"),
+              HasSubstr("rotary        2 layers: base 2000000; 1 layer: no positions\n"));
+  EXPECT_THAT(table("gemma2/capped"), HasSubstr("logits        softly capped at 3\n"));
+  EXPECT_THAT(table("gemma2/scores_capped_bf16"), Not(HasSubstr("softly")));
+  EXPECT_THAT(table("olmo2/plain"), Not(HasSubstr("rotary        ")));
+  const auto json = nlohmann::json::parse(run_tool("info --json " + goldens + "smollm3/some_turn").out);
+  EXPECT_TRUE(json["rotary"][1].is_null());
+  EXPECT_EQ(json["rotary"][2]["base"], 2e6);
 }
 
 TEST(InfoVerb, SaysWhichLayersHaveAWindow) {

@@ -1,4 +1,4 @@
-// The model folder is given by position or as --model DIR, with the same result.
+// The model folder is given by position or as --model MODEL, with the same result.
 #include "tests/cli/small_folder.h"
 
 namespace mh {
@@ -32,7 +32,7 @@ TEST_F(ModelFlag, IsTakenByPositionOrByName) {
 
 TEST_F(ModelFlag, IsAskedForWhenItIsMissing) {
   expect_error(run_tool("info"), 2,
-               "the model folder is missing; give it as multihead info DIR or --model DIR");
+               "the model folder is missing; give it as multihead info MODEL or --model MODEL");
   EXPECT_THAT(run_tool("info --help").out, HasSubstr("--model"));
 }
 

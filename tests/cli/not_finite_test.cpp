@@ -65,7 +65,7 @@ TEST_F(NotFiniteVerbs, CausalModels) {
                     lines = "'" + scratch.write("lines", "two dogs run\nthe sky\n") + "'";
   for (const char* flags : {"", " --per-line", " --per-token", " --document"})
     expect_refused("score " + name + " -i " + lines + flags);
-  for (const char* flags : {"", " --temperature 0.7 --seed 3", " --beam 3"})
+  for (const char* flags : {"", " --temperature 0.7 --seed 3", " --beam-size 3"})
     expect_refused("generate " + name + " --prompt 'two dogs' --max-new-tokens 3" + flags);
 }
 

@@ -1,5 +1,5 @@
-// The tables of flags in docs/verbs and docs/heads say what the descriptions of settings say: `multihead pages DIR` writes
-// them.
+// The tables of flags in docs/verbs and docs/heads, and that of options in docs/file-formats.md, say what the descriptions of
+// settings say: `multihead pages DIR` writes them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -39,6 +39,10 @@ TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"bleu.md"}, "How BLEU is computed");
   expect_current("docs/verbs", {"bleu.md"}, "Significance by bootstrap resampling");
   expect_current("docs/verbs", {"translate.md"}, "Search");
+  for (const char* group : {"A layer of a model", "A layer of your own", "A random layer"})
+    expect_current("docs/verbs", {"trace.md"}, group);
+  for (const char* group : {"Texts and models", "A corpus", "The page"})
+    expect_current("docs/verbs", {"view.md"}, group);
   expect_current("docs/heads", {"attribution.md"}, "Attribution");
   expect_current("docs/heads", {"attribution.md"}, "A corpus");
   expect_current("docs/heads", {"circuits.md"}, "Circuits");
@@ -48,6 +52,18 @@ TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/heads", {"relations.md"}, "Relations");
   expect_current("docs/heads", {"similar.md"}, "Similarity");
   expect_current("docs/heads", {"where.md"}, "Evidence");
+}
+
+TEST(Pages, OptionsOfReportsAreCurrent) {
+  const std::string page = read_file(std::filesystem::path(source_folder()) / "docs/file-formats.md");
+  const std::string mark = "<!-- options: heads -->\n";
+  const size_t table = page.find(mark) + mark.size(), end = page.find("\n\n", table);
+  EXPECT_NE(page.substr(table, end - table).find("\n| `importance` | `by`, `to`, `heads`, "),
+            std::string::npos);
+  ScratchFolder scratch;
+  scratch.write("file-formats.md", page.substr(0, table) + page.substr(end + 1));
+  ASSERT_EQ(run_tool("pages '" + scratch.path().string() + "'").status, 0);
+  EXPECT_EQ(scratch.read("file-formats.md"), page) << "run multihead pages docs";
 }
 
 }  // namespace

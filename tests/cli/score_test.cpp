@@ -111,7 +111,7 @@ TEST_F(ScoreVerb, BadInputIsOneLineAndAStatus) {
   expect_error(score_text("1\n", "99999\n", "--token-ids"), 1, "got 99999");
   expect_error(run_tool("score --model '" + folder + "' --source '" + (scratch / "none") + "' --target x"), 1,
                "none");
-  expect_error(run_tool("score"), 2, "the model folder is missing; give it as multihead score DIR");
+  expect_error(run_tool("score"), 2, "the model folder is missing; give it as multihead score MODEL");
 }
 
 TEST(ScoreOfTexts, IsThePerplexityOfTransformers) {

@@ -96,7 +96,7 @@ TEST_F(TokenizeVerb, ThePageNamesAllThatIsRead) {
       ++names;
     }
   }
-  EXPECT_EQ(names, 13u + 9 + 5 + 9 + 6 + 4);
+  EXPECT_EQ(names, 13u + 9 + 5 + 9 + 8 + 4);
 }
 
 TEST_F(TokenizeVerb, FilesAndThreadsDoNotChangeTheResult) {
@@ -142,7 +142,7 @@ TEST_F(TokenizeVerb, BadInputIsOneLineAndAStatus) {
   const auto learn = [&](const std::string& flags) {
     return run_tool("tokenize --output-tokenizer '" + made + "' --train " + flags);
   };
-  expect_error(run_tool("tokenize"), 2, "expected one of --tokenizer FILE, --model DIR and --train FILE");
+  expect_error(run_tool("tokenize"), 2, "expected one of --tokenizer FILE, --model MODEL and --train FILE");
   expect_error(run("--tokenizer '" + folder + "/tokenizer.json'"), 2, "expected one of");
   expect_error(run_tool("tokenize --tokenizer '" + folder + "'"), 1, "Is a directory");
   expect_error(run_tool("tokenize --tokenizer '" + one + "'", "x"), 1, "one: not JSON");

@@ -112,8 +112,10 @@ TEST_F(HostileGgufModel, TheRightOneIsRead) {
 
 TEST_F(HostileGgufModel, MetadataThatCannotBe) {
   without("general.architecture", "\"general.architecture\" is missing");
-  value("general.architecture", gguf_string("qwen2"),
-        "expected \"llama\", the only one that is read so far, got \"qwen2\"");
+  value("general.architecture", gguf_string("falcon"),
+        "\"general.architecture\": expected one that is read, \"llama\", \"qwen2\", \"qwen3\"");
+  value("general.architecture", gguf_string("falcon"), "; got \"falcon\"");
+  value("general.architecture", gguf_string("qwen2"), "\"qwen2.embedding_length\" is missing");
   value("general.architecture", gguf_u32(3), "expected a text, got 3");
   without("llama.block_count", "\"llama.block_count\" is missing");
   value("llama.block_count", gguf_u32(0), "\"llama.block_count\": expected an integer from 1 to 1024, got 0");

@@ -40,10 +40,17 @@ struct Named {
   const char* name;
   const char* file;
 };
-constexpr Named kNames[] = {
-    {"gpt-2", "byte_level_gpt2"},       {"mpt", "byte_level_gpt2"},      {"smollm", "byte_level_smollm"},
-    {"llama-bpe", "byte_level_llama3"}, {"llama3", "byte_level_llama3"}, {"llama-v3", "byte_level_llama3"},
-    {"qwen2", "byte_level_qwen2"},      {"gpt-4o", "byte_level_o200k"},  {"tekken", "byte_level_tekken"}};
+constexpr Named kNames[] = {{"gpt-2", "byte_level_gpt2"},
+                            {"mpt", "byte_level_gpt2"},
+                            {"smollm", "byte_level_smollm"},
+                            {"olmo", "byte_level_gpt2"},
+                            {"deepseek-r1-qwen", "byte_level_qwen2"},
+                            {"llama-bpe", "byte_level_llama3"},
+                            {"llama3", "byte_level_llama3"},
+                            {"llama-v3", "byte_level_llama3"},
+                            {"qwen2", "byte_level_qwen2"},
+                            {"gpt-4o", "byte_level_o200k"},
+                            {"tekken", "byte_level_tekken"}};
 
 /// The vocabulary and merges of a tokenizer.json as a GGUF file.
 GgufSpec as_gguf(const Named& named) {
@@ -116,8 +123,10 @@ TEST(GgufWords, WholeWordsNeedNoMerges) {
                  {"tokenizer.ggml.merges", gguf_strings({})}};
   spec.tensors = {gguf_zeros("a", {1})};
   EXPECT_THAT(tokenizer_of(spec).encode_ids("ab"), ElementsAre(2));
-  spec.value("tokenizer.ggml.pre") = gguf_string("smaug-bpe");
-  EXPECT_THAT(tokenizer_of(spec).encode_ids("ab"), ElementsAre(0, 1));
+  for (const char* name : {"smaug-bpe", "dbrx"}) {
+    spec.value("tokenizer.ggml.pre") = gguf_string(name);
+    EXPECT_THAT(tokenizer_of(spec).encode_ids("ab"), ElementsAre(0, 1));
+  }
 }
 
 /// Compares with the library's answers beside the file.

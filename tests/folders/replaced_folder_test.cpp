@@ -29,9 +29,8 @@ class ReplacedFolder : public testing::Test {
 };
 
 TEST_F(ReplacedFolder, OursIsReplaced) {
-  for (const SaveFolderOptions& options :
-       {SaveFolderOptions{}, SaveFolderOptions{.type = NumberType::kBFloat16},
-        SaveFolderOptions{.largest_file = 3000}, SaveFolderOptions{}}) {
+  for (const SaveOptions& options : {SaveOptions{}, SaveOptions{.type = NumberType::kBFloat16},
+                                     SaveOptions{.largest_file = 3000}, SaveOptions{}}) {
     EXPECT_NO_THROW(save_model_folder(folder, bert, options));
     EXPECT_TRUE(is_written_here(folder));
   }

@@ -190,6 +190,27 @@ TEST(TokenizerConfig, TokensWithoutARowInTheModelAreNotLookedFor) {
             Tokenizer::from_json(read_file(kSaid / "word_piece.json"), "file").encode_ids(line));
 }
 
+/// Gemma 3's token for an image is the 262,145th beside a model of 262,144.
+TEST(TokenizerConfig, AnAddedTokenOfTheFileWithoutARowIsLeftOut) {
+  json tokenizer = tokenizer_document("gemma");
+  json& vocabulary = tokenizer["model"]["vocab"];
+  for (int32_t id = static_cast<int32_t>(vocabulary.size()); id < 1000; ++id)
+    vocabulary["<unused" + std::to_string(id) + ">"] = id;
+  const Tokenizer without = Tokenizer::from_json(tokenizer.dump(), "without");
+  tokenizer["added_tokens"].push_back({{"id", 1000}, {"content", "<image>"}, {"special", true}});
+  const auto with_rows = [&](int rows) {
+    return tokenizers_of(tokenizer, json::object(), {{"model_type", "gemma3_text"}, {"vocab_size", rows}});
+  };
+  EXPECT_THAT(with_rows(1001).remarks, IsEmpty());
+  EXPECT_EQ(with_rows(1001).source->id_of("<image>"), 1000);
+  const auto fewer = with_rows(1000);
+  EXPECT_EQ(fewer.source->size(), 1000);
+  EXPECT_THAT(fewer.remarks, ElementsAre("memory, tokenizer.json: the model, of 1000 tokens, has none for "
+                                         "'<image>', which is not looked for in texts"));
+  EXPECT_EQ(fewer.source->encode_ids("an <image> b"), without.encode_ids("an <image> b"));
+  EXPECT_EQ(with_rows(900).source->size(), 1001) << "of another model";
+}
+
 TEST(TokenizerConfig, TokensOfFilesThatDoNotCountAreNamed) {
   const json decoder = {{"added_tokens_decoder", {{"199", {{"content", "<b>"}, {"special", true}}}}}};
   const auto found =

@@ -56,7 +56,13 @@ TEST(TokenizerFit, AllowsAVocabularyThatWasRoundedUp) {
     EXPECT_THAT(sizes(53, facts(57)), SizeIs(1));
     EXPECT_THAT(sizes(53, facts(52)), SizeIs(1));
     EXPECT_THAT(sizes(53, facts(48)), SizeIs(1));
+    EXPECT_THAT(sizes(9800, facts(10000)), IsEmpty());
+    EXPECT_THAT(sizes(9799, facts(10000)), SizeIs(1));
+    EXPECT_THAT(sizes(9800, facts(9999)), SizeIs(1));
   }
+  // Phi-2, Qwen 2.5 and Pythia of 12 billion parameters.
+  for (const auto& [tokens, vocabulary] : {std::pair{50295, 51200}, {151665, 151936}, {50277, 50688}})
+    EXPECT_TRUE(is_rounded_up(tokens, vocabulary));
 }
 
 // Multilingual MiniLM has 35 rows of 250,037 that no token uses. Who predicts tokens needs the text of each.

@@ -1,5 +1,5 @@
-// The arrows of docs/architecture.md: a room includes only the rooms named here and what those may include,
-// and a public header includes only the standard library and our own.
+// The arrows of docs/architecture.md: a room includes only the rooms named here and what those may include, of a folder
+// inside another room only the headers named here, and a public header includes only the standard library and our own.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -54,6 +54,35 @@ const std::map<std::string, Rooms>& arrows() {
   return arrows;
 }
 
+/// A folder inside a room, such as nn/geometries, is the room's own: nobody else includes its headers, but for these.
+const std::set<std::string>& doors() {
+  static const std::set<std::string> doors = {
+      // Our own format, in which a training saves its translator and a study its runs.
+      "multihead/folders/families/marian.h",
+      // Where a family keeps its parameters: a study reads matrices of other models.
+      "multihead/folders/families/family.h",
+      // Pictures, which the tool and the studies draw with.
+      "multihead/heads/reports/pictures/draw_heads.h",
+      "multihead/heads/reports/pictures/draw_similar.h",
+      "multihead/heads/reports/pictures/heat_map.h",
+      "multihead/heads/reports/pictures/heat_map_svg.h",
+      "multihead/heads/reports/pictures/svg.h",
+      // The page of heads, and a model's run on it.
+      "multihead/heads/reports/page/heads_page.h",
+      "multihead/heads/reports/page/page_run.h",
+      // A trace, and its files.
+      "multihead/heads/reports/trace/trace.h",
+      "multihead/heads/reports/trace/trace_files.h",
+      // The training of a translator, alone and by ranks, its settings, and what the studies' own trainings share with it.
+      "multihead/train/translator/train_translator.h",
+      "multihead/train/translator/train_by_ranks.h",
+      "multihead/train/translator/training_settings.h",
+      "multihead/train/translator/translator_corpus.h",
+      "multihead/train/translator/translator_validation.h",
+  };
+  return doors;
+}
+
 void add_reachable(const std::string& room, Rooms& reachable) {
   for (const std::string& next : arrows().at(room)) {
     if (reachable.insert(next).second) add_reachable(next, reachable);
@@ -91,9 +120,23 @@ bool is_ours(const std::string& include) {
   return include.starts_with("multihead/") || include.starts_with("lab/");
 }
 
+/// "multihead/nn", "multihead/heads/sites", "lab/studies", or the folder at the root: "cli", "python".
+std::string folder_of_room(const fs::path& file) {
+  const std::string top = *file.begin();
+  if (top == "multihead") return "multihead/" + room_of(file);
+  return top == "lab" ? room_of(file) : top;
+}
+
+/// Whether it is in a folder inside its room.
+bool is_inside(const fs::path& file) {
+  return std::next(file.begin()) != file.end() && file.parent_path() != file.begin()->string() &&
+         file.parent_path() != folder_of_room(file);
+}
+
 template <class Visit>
-void for_each_source(Visit visit) {
-  for (const char* root : {"multihead", "lab"}) {
+void for_each_source(Visit visit, const std::vector<const char*>& roots = {"multihead", "lab"},
+                     size_t least = 26) {
+  for (const char* root : roots) {
     size_t files = 0;
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(mh::source_folder()) / root)) {
       const std::string extension = entry.path().extension();
@@ -101,7 +144,7 @@ void for_each_source(Visit visit) {
       ++files;
       visit(entry.path(), room_of(fs::relative(entry.path(), mh::source_folder())));
     }
-    EXPECT_GT(files, 25u) << "the sources of " << root << " were not found";
+    EXPECT_GE(files, least) << "the sources of " << root << " were not found";
   }
 }
 
@@ -117,6 +160,27 @@ TEST(House, IncludesPointOneWay) {
           << file << " includes " << include.path << ", which " << room << " may not";
     }
   });
+}
+
+// Tests look inside: they mirror the folders.
+TEST(House, FoldersInsideOfRoomsAreIncludedThroughTheirDoors) {
+  std::set<std::string> used;
+  for_each_source(
+      [&](const fs::path& source, const std::string&) {
+        const fs::path file = fs::relative(source, mh::source_folder());
+        for (const Include& include : includes_of(source)) {
+          const bool foreign = (is_ours(include.path) || include.path.starts_with("cli/")) &&
+                               folder_of_room(include.path) != folder_of_room(file);
+          if (!foreign || !is_inside(include.path)) continue;
+          used.insert(include.path);
+          EXPECT_TRUE(doors().count(include.path))
+              << file << " includes " << include.path << ", which is for " << folder_of_room(include.path)
+              << " alone";
+        }
+      },
+      {"multihead", "lab", "cli", "python", "examples", "benchmarks"}, 1);
+  for (const std::string& door : doors())
+    EXPECT_TRUE(used.count(door)) << "nobody outside its room includes " << door;
 }
 
 TEST(House, EveryArrowIsOfAnInclude) {
@@ -159,8 +223,8 @@ TEST(House, PublicHeadersNeedNobodyElse) {
   for_each_source([](const fs::path& file, const std::string&) {
     const std::string name = file.filename();
     const bool internal = name.size() > 6 && name.substr(name.size() - 6) == "-inl.h";
-    const bool shows_json =
-        name == "strict_json.h" || name == "json_node.h" || name == "json_parts.h";  // they say for whom
+    const bool shows_json = name == "strict_json.h" || name == "json_node.h" || name == "json_parts.h" ||
+                            name == "gguf_architecture.h" || name == "gguf_rope.h";  // they say for whom
     if (file.extension() != ".h" || internal || shows_json) return;
     for (const Include& include : includes_of(file)) {
       if (!include.angled) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct AttentionCase {
   int d_key = 8, d_value = 8;
   MaskChoice mask = MaskChoice::kNone;
   float rate = 0;
+  std::optional<float> soft_cap = {};
   GateChoice gates = GateChoice::kNone;
   bool by_rows = false;
   int64_t padding = 0;  // numbers between the rows
@@ -54,6 +56,7 @@ class AttentionProblem {
     in.query_offsets = query_ragged_.offsets();
     in.key_offsets = key_ragged_.offsets();
     in.scale = attention_scale(c.d_key) * 1.5f;
+    in.soft_cap = c.soft_cap;
     for (int64_t j = 0; c.by_rows && j < nk; ++j) {
       rows_.push_back(static_cast<int32_t>(random_.below(static_cast<uint32_t>(stored))));
     }

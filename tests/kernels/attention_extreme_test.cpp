@@ -163,6 +163,7 @@ TEST(AttentionExtreme, PoisonStaysBehindEveryMaskInTilesThatItCuts) {
       if (mask == 1) d.mask = Mask::causal_top_left();
       if (mask == 2) d.mask = Mask::window(length / 3, 2);
       if (mask == 3) d.density = 1;
+      if (length % 2 == 0) d.soft_cap = 3;
       const GuardedAttention good(d);
       good.run();
       for (const float poison : {nan, infinity, -infinity, FLT_MAX}) {
@@ -206,6 +207,10 @@ TEST(AttentionExtreme, TheSameBitsInTwentyRunsOnAnyNumberOfThreads) {
   shapes.push_back(
       {.queries = {3, 157, 0, 64}, .keys = {1000, 65, 9, 0}, .heads = 4, .key_heads = 4, .value_heads = 1});
   shapes.back().density = 1;
+  for (const size_t capped : {0, 1, 2}) {
+    shapes.push_back(shapes[capped]);
+    shapes.back().soft_cap = 1.5f;
+  }
   const int before = thread_count();
   for (auto& d : shapes) {
     d.d_key = 33;

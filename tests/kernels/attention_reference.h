@@ -126,9 +126,10 @@ inline BiasPlaces bias_places(const AttentionInputs& in, int64_t row, int64_t h,
   return places;
 }
 
-/// s_ij for every key seen.
+/// s_ij for every key seen; slopes: what a cap does to their gradients.
 inline std::vector<double> scores(const AttentionInputs& in, const Values& x, int64_t row, int64_t h,
-                                  const std::vector<Seen>& seen, int64_t weights, double* largest = nullptr) {
+                                  const std::vector<Seen>& seen, int64_t weights, double* largest = nullptr,
+                                  std::vector<double>* slopes = nullptr) {
   std::vector<double> s;
   const int64_t g = h * in.key_heads / in.heads;
   for (const Seen& key : seen) {
@@ -140,6 +141,8 @@ inline std::vector<double> scores(const AttentionInputs& in, const Values& x, in
       if (largest) *largest = std::max(*largest, std::abs(term * static_cast<double>(in.scale)));
     }
     sum *= static_cast<double>(in.scale);
+    if (in.soft_cap) sum = double{*in.soft_cap} * std::tanh(sum / double{*in.soft_cap});
+    if (slopes) slopes->push_back(in.soft_cap ? 1 - std::pow(sum / double{*in.soft_cap}, 2) : 1.0);
     const BiasPlaces at = bias_places(in, row, h, key, weights);
     const auto add = [&](double term) {
       sum += term;
@@ -226,7 +229,10 @@ inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
       delta += d_output[static_cast<size_t>(o + c)] * forward.ungated[static_cast<size_t>(o + c)];
     }
     add(g.d_gate, of_gate, delta);
-    for (const Seen& key : seen) {
+    std::vector<double> slopes;
+    scores(in, x, row, h, seen, weights, nullptr, &slopes);
+    for (size_t n = 0; n < seen.size(); ++n) {
+      const Seen& key = seen[n];
       const double p = forward.weights[static_cast<size_t>(weights + key.key)];
       const int64_t v = (key.row * in.value_heads + value_head) * in.d_value;
       const int64_t k = (key.row * in.key_heads + key_head) * in.d_key;
@@ -242,7 +248,7 @@ inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
       if (at.by_distance >= 0) add(g.by_distance, at.by_distance, d_score);
       if (at.element >= 0) add(g.elements, at.element, d_score);
       if (at.by_query >= 0) add(g.by_query, at.by_query, d_score);
-      const double ds = static_cast<double>(in.scale) * d_score;
+      const double ds = static_cast<double>(in.scale) * d_score * slopes[n];
       for (int64_t c = 0; c < in.d_key; ++c) {
         const int64_t q = (row * in.heads + h) * in.d_key + c;
         add(g.d_q, q, ds * x.k[static_cast<size_t>(k + c)]);

@@ -81,7 +81,7 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
   };
   using Ints = std::initializer_list<int>;
   using Floats = std::initializer_list<float>;
-  switch (choices.below(33)) {
+  switch (choices.below(34)) {
     case 0:
       return spoil_number(in.heads, ": heads ", Ints{0, -1, 1 << 24, INT_MIN, INT_MAX});
     case 1:
@@ -113,6 +113,10 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
       return;
     case 11:
       return spoil_number(in.scale, ": scale ", Floats{nan, infinity, -infinity});
+    case 33:
+      in.soft_cap = choices.of({0.0f, -1.0f, nan, infinity});
+      spoilt.fields = {": soft_cap "};
+      return;
     case 12:
       in.gate = {nullptr, 1, in.heads};
       if (choices.one_in(2)) {

@@ -11,10 +11,11 @@ namespace mh {
 namespace {
 
 void expect_right(const AttentionCase& c) {
-  SCOPED_TRACE(fmt::format("Tq {} Tk {} heads {}/{}/{} D {}/{} mask {} rate {} gate {} rows {} padding {}",
-                           fmt::join(c.queries, ","), fmt::join(c.keys, ","), c.heads, c.key_heads,
-                           c.value_heads, c.d_key, c.d_value, static_cast<int>(c.mask), c.rate,
-                           static_cast<int>(c.gates), c.by_rows, c.padding));
+  SCOPED_TRACE(
+      fmt::format("Tq {} Tk {} heads {}/{}/{} D {}/{} mask {} rate {} gate {} rows {} padding {} cap {}",
+                  fmt::join(c.queries, ","), fmt::join(c.keys, ","), c.heads, c.key_heads, c.value_heads,
+                  c.d_key, c.d_value, static_cast<int>(c.mask), c.rate, static_cast<int>(c.gates), c.by_rows,
+                  c.padding, c.soft_cap.value_or(0)));
   AttentionProblem p(c);
   p.want_statistics();
   p.forward();
@@ -87,8 +88,9 @@ void expect_right(const AttentionCase& c) {
   }
 }
 
-TEST(AttentionReference, GradientsAreCentralDifferences) {
+void expect_central_differences(std::optional<float> soft_cap) {
   AttentionCase c;
+  c.soft_cap = soft_cap;
   c.queries = {3, 5};
   c.keys = {4, 5};
   c.heads = 4;
@@ -129,6 +131,11 @@ TEST(AttentionReference, GradientsAreCentralDifferences) {
   check("by_distance", x.by_distance, g.by_distance);
   check("elements", x.elements, g.elements);
   check("by_query", x.by_query, g.by_query);
+}
+
+TEST(AttentionReference, GradientsAreCentralDifferences) {
+  expect_central_differences(std::nullopt);
+  expect_central_differences(0.75f);
 }
 
 class AttentionOnTarget : public testing::TestWithParam<std::string> {
@@ -254,6 +261,37 @@ TEST_P(AttentionOnTarget, BiasesCrossed) {
   }
 }
 
+/// Capped scores with everything else, in every kernel: a few pairs, strips of a chunk and of several, a long cache.
+TEST_P(AttentionOnTarget, SoftCapsCrossed) {
+  const int lengths[] = {1, 2, 3, 5, 7, 17, 31, 61, 67, 131, 257};
+  const MaskChoice masks[] = {MaskChoice::kNone, MaskChoice::kCausal, MaskChoice::kCausalTopLeft,
+                              MaskChoice::kWindow, MaskChoice::kDense};
+  const int heads[][3] = {{4, 4, 4}, {6, 2, 3}, {4, 1, 2}};
+  const float caps[] = {0.3f, 50, 1.5f, 5, 1e6f};
+  for (int n = 0; n < 99; ++n) {
+    AttentionCase c;
+    c.seed = static_cast<uint64_t>(n) + 300;
+    c.soft_cap = caps[n % 5];
+    c.queries = {lengths[n % 11], 3, 13};
+    c.keys = {n % 7 == 3 ? 521 : lengths[(n * 4 + 1) % 11], 3, 7};
+    c.heads = heads[n % 3][0];
+    c.key_heads = heads[n % 3][1];
+    c.value_heads = heads[n % 3][2];
+    c.d_key = kSizes[n % 10];
+    c.d_value = kSizes[(n + 3) % 10];
+    c.mask = masks[(n / 2) % 5];
+    c.rate = n % 8 == 5 ? 0.25f : 0;
+    if (n % 9 == 4) c.gates = n % 2 == 0 ? GateChoice::kOfEach : GateChoice::kOfAll;
+    c.by_rows = n % 6 == 5;
+    c.padding = n % 4 == 1 ? 9 : 0;
+    c.bias.slopes = n % 4 == 3;
+    c.bias.by_distance = n % 5 == 4;
+    c.bias.elements = n % 12 == 6;
+    c.bias.by_query = n % 12 == 7;
+    expect_right(c);
+  }
+}
+
 TEST_P(AttentionOnTarget, AFewQueriesAgainstALongCache) {
   const int heads[][3] = {{4, 4, 4}, {6, 2, 3}, {5, 1, 1}, {8, 2, 2}};
   const MaskChoice masks[] = {MaskChoice::kNone, MaskChoice::kCausal, MaskChoice::kCausalTopLeft,
@@ -301,6 +339,9 @@ TEST(SlowAttention, LargeHeadsAndLongSequences) {
     c.bias = {.slopes = true, .by_distance = true, .by_query = true};
     expect_right(c);
     c.bias = {};
+    c.soft_cap = 2;
+    expect_right(c);
+    c.soft_cap = {};
   }
   c.queries = {2, 3};
   c.keys = {9001, 641};
@@ -348,6 +389,47 @@ TEST(Attention, ScoresOfAnySizeStayFinite) {
   p.k()(3, 0) = -1e19f;
   p.forward();
   for (int64_t j = 0; j < p.output.cols; ++j) ASSERT_TRUE(std::isfinite(p.output(0, j)));
+}
+
+TEST(Attention, AFarCapIsNone) {
+  AttentionCase c;
+  c.queries = {3, 43};
+  c.keys = {11, 307};
+  AttentionProblem without(c);
+  c.soft_cap = 1e6f;
+  AttentionProblem with(c);
+  for (AttentionProblem* p : {&without, &with}) p->forward(), p->backward();
+  const auto expect_near = [](ConstMatrixView a, ConstMatrixView b) {
+    for (int64_t i = 0; i < a.rows; ++i) {
+      for (int64_t j = 0; j < a.cols; ++j) ASSERT_NEAR(a(i, j), b(i, j), 5e-6) << i << " " << j;
+    }
+  };
+  expect_near(with.output, without.output);
+  expect_near(with.d_q, without.d_q);
+  expect_near(with.d_k, without.d_k);
+  expect_near(with.d_v, without.d_v);
+}
+
+TEST(Attention, CappedScoresOfAnySizeStayBelowTheCap) {
+  AttentionCase c;
+  c.queries = {2, 37};
+  c.keys = {5, 41};
+  c.d_key = 16;
+  c.soft_cap = 7;
+  AttentionProblem p(c);
+  p.want_statistics();
+  for (const float size : {30.0f, 1e6f, 1e30f}) {
+    for (int64_t i = 0; i < p.in.q.rows; ++i) {
+      for (int64_t j = 0; j < p.in.q.cols; ++j) p.q()(i, j) = i % 3 == 1 ? 0.01f : size;
+    }
+    p.forward();
+    p.backward();
+    for (const float highest : p.highest) ASSERT_LE(highest, 7.0f * (1 + 1e-6f));
+    for (int64_t i = 0; i < p.in.q.rows; ++i) {
+      for (int64_t j = 0; j < p.output.cols; ++j) ASSERT_TRUE(std::isfinite(p.output(i, j))) << size;
+      for (int64_t j = 0; j < p.d_q.cols; ++j) ASSERT_TRUE(std::isfinite(p.d_q(i, j))) << size;
+    }
+  }
 }
 
 TEST(Attention, WantingMoreDoesNotChangeTheOutput) {

@@ -24,6 +24,7 @@ struct AttentionDescription {
   int64_t stored = 0;  // 0, or rows of k and v that key_rows choose from
   int64_t q_padding = 0, k_padding = 0, v_padding = 0, output_padding = 0;
   float scale = 1;
+  float soft_cap = 0;  // 0: none
   Mask mask = Mask::none();
   std::string mask_name = "none";
   int density = -1;  // 0 and up: a dense mask instead, with one bit of 2^density
@@ -50,6 +51,7 @@ class GuardedAttention {
     in.d_key = d.d_key;
     in.d_value = d.d_value;
     in.scale = d.scale;
+    if (d.soft_cap != 0) in.soft_cap = d.soft_cap;
     if (!gate_.empty()) in.gate = {gate_.data(), static_cast<int64_t>(gate_.size()) / d.heads, d.heads};
     queries_ = Ragged::from_lengths(d.queries);
     keys_ = Ragged::from_lengths(d.keys);
@@ -135,12 +137,13 @@ class GuardedAttention {
       lengths += fmt::format(" {}x{}", queries_.length(s), keys_.length(s));
     }
     return fmt::format(
-        "heads {}/{}/{} d {}/{} lengths{} strides {}/{}/{} mask {} scale {} dropout {} gate {} key_rows {} "
+        "heads {}/{}/{} d {}/{} lengths{} strides {}/{}/{} mask {} scale {} soft_cap {} dropout {} gate {} "
+        "key_rows {} "
         "slopes {} by_distance {} buckets {} elements {} by_query {} statistics {}",
         in.heads, in.key_heads, in.value_heads, in.d_key, in.d_value, lengths, in.q.stride, in.k.stride,
-        in.v.stride, mask_name_, in.scale, in.dropout.rate, in.gate.rows, in.key_rows.size(),
-        in.bias.slopes.size(), in.bias.by_distance.size(), in.bias.buckets.size(), in.bias.elements.size(),
-        in.bias.by_query.cols, out.statistics.wanted());
+        in.v.stride, mask_name_, in.scale, in.soft_cap.value_or(0), in.dropout.rate, in.gate.rows,
+        in.key_rows.size(), in.bias.slopes.size(), in.bias.by_distance.size(), in.bias.buckets.size(),
+        in.bias.elements.size(), in.bias.by_query.cols, out.statistics.wanted());
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "multihead/base/random.h"
@@ -17,9 +18,10 @@ struct Problem {
   Tensor states, table, bias;
   std::vector<int32_t> targets;
   PackedMatrix logits, gradient;
+  std::optional<float> soft_cap;
 
-  Problem(int64_t rows, int64_t width, int64_t vocabulary, double spread)
-      : states(rows, width), table(vocabulary, width), bias(1, vocabulary) {
+  Problem(int64_t rows, int64_t width, int64_t vocabulary, double spread, std::optional<float> cap = {})
+      : states(rows, width), table(vocabulary, width), bias(1, vocabulary), soft_cap(cap) {
     Random random(17);
     for (int64_t i = 0; i < states.size(); ++i)
       states.data()[i] = static_cast<float>(spread * random.normal());
@@ -30,14 +32,28 @@ struct Problem {
     logits.pack_transposed(table.view());
     gradient.pack(table.view());
   }
-  OutputLayer layer() const { return {&logits, &gradient, bias.view()}; }
-  std::vector<double> log_softmax(int64_t row) const {
+  OutputLayer layer() const { return {&logits, &gradient, bias.view(), soft_cap}; }
+  double capped(double logit) const {
+    return soft_cap ? double{*soft_cap} * std::tanh(logit / double{*soft_cap}) : logit;
+  }
+  /// d capped(logit) / d logit for every word.
+  std::vector<double> slopes(int64_t row) const {
+    std::vector<double> found = logits_of(row);
+    for (double& z : found) z = soft_cap ? 1 - std::pow(std::tanh(z / double{*soft_cap}), 2) : 1;
+    return found;
+  }
+  std::vector<double> logits_of(int64_t row) const {
     std::vector<double> z;
     for (int64_t w = 0; w < table.rows(); ++w) {
       double sum = bias(0, w);
       for (int64_t c = 0; c < table.cols(); ++c) sum += static_cast<double>(states(row, c)) * table(w, c);
       z.push_back(sum);
     }
+    return z;
+  }
+  std::vector<double> log_softmax(int64_t row) const {
+    std::vector<double> z = logits_of(row);
+    for (double& x : z) x = capped(x);
     const double largest = *std::max_element(z.begin(), z.end());
     double total = 0;
     for (double x : z) total += std::exp(x - largest);
@@ -48,9 +64,9 @@ struct Problem {
 
 class Vocabulary : public testing::TestWithParam<int> {};
 
-TEST_P(Vocabulary, LossAndGradientsFollowTheFormula) {
-  const int64_t rows = GetParam(), width = 13, vocabulary = 211;
-  const Problem p(rows, width, vocabulary, 0.7);
+void expect_formula(int64_t rows, double spread, std::optional<float> soft_cap) {
+  const int64_t width = 13, vocabulary = 211;
+  const Problem p(rows, width, vocabulary, spread, soft_cap);
   constexpr double kSmoothing = 0.1, kScale = 0.25;
   Tensor d_states(rows, width), d_table(vocabulary, width), expected_d_states(rows, width);
   d_table.fill(2);  // added to
@@ -59,13 +75,14 @@ TEST_P(Vocabulary, LossAndGradientsFollowTheFormula) {
   double nll = 0, smoothed = 0;
   for (int64_t r = 0; r < rows; ++r) {
     const auto log_p = p.log_softmax(r);
+    const auto slopes = p.slopes(r);
     const int32_t target = p.targets[static_cast<size_t>(r)];
     double mean = 0;
     for (int64_t w = 0; w < vocabulary; ++w) {
       mean += log_p[static_cast<size_t>(w)] / static_cast<double>(vocabulary);
-      const double d =
-          kScale * (std::exp(log_p[static_cast<size_t>(w)]) - kSmoothing / static_cast<double>(vocabulary) -
-                    (w == target ? 1 - kSmoothing : 0));
+      const double d = kScale * slopes[static_cast<size_t>(w)] *
+                       (std::exp(log_p[static_cast<size_t>(w)]) -
+                        kSmoothing / static_cast<double>(vocabulary) - (w == target ? 1 - kSmoothing : 0));
       for (int64_t c = 0; c < width; ++c) {
         expected_d_states(r, c) += static_cast<float>(d * p.table(w, c));
         expected_d_table(w, c) += d * p.states(r, c);
@@ -108,9 +125,19 @@ TEST_P(Vocabulary, LossAndGradientsFollowTheFormula) {
   }
 }
 
-TEST_P(Vocabulary, BestCandidatesAreThoseOfASort) {
-  const int64_t rows = GetParam(), vocabulary = 211;
-  const Problem p(rows, 13, vocabulary, 0.7);
+TEST_P(Vocabulary, LossAndGradientsFollowTheFormula) {
+  expect_formula(GetParam(), 0.7, std::nullopt);
+}
+
+TEST_P(Vocabulary, LossAndGradientsOfCappedLogitsFollowTheFormula) {
+  expect_formula(GetParam(), 0.7, 3.0f);
+  expect_formula(GetParam(), 0.7, 1e6f);
+  expect_formula(GetParam(), 12, 30.0f);  // most logits are far beyond the cap
+}
+
+void expect_best_candidates(int64_t rows, std::optional<float> soft_cap) {
+  const int64_t vocabulary = 211;
+  const Problem p(rows, 13, vocabulary, 0.7, soft_cap);
   const std::vector<int32_t> suppressed = {3, 150};
   VocabularyScratch scratch;
   for (int k : {1, 2, 10, 37}) {
@@ -132,6 +159,11 @@ TEST_P(Vocabulary, BestCandidatesAreThoseOfASort) {
       }
     }
   }
+}
+
+TEST_P(Vocabulary, BestCandidatesAreThoseOfASort) {
+  expect_best_candidates(GetParam(), std::nullopt);
+  expect_best_candidates(GetParam(), 10.0f);
 }
 
 // Around the sizes of row blocks (48) and chunks (256).
@@ -167,23 +199,25 @@ TEST(VocabularyEdges, HugeLogitsStayFinite) {
 }
 
 TEST(VocabularyEdges, AnyNumberOfThreadsGivesTheSameBits) {
-  const Problem p(300, 13, 1301, 0.7);
-  std::vector<float> first;
-  for (int threads : {1, 2, 3, 7}) {
-    set_thread_count(threads);
-    VocabularyScratch scratch;
-    Tensor d_states(300, 13), d_table(1301, 13);
-    cross_entropy(p.layer(),
-                  {.states = p.states.view(),
-                   .targets = p.targets,
-                   .label_smoothing = 0.1f,
-                   .d_states = d_states.view(),
-                   .d_embedding = d_table.view()},
-                  scratch);
-    std::vector<float> bits(d_states.data(), d_states.data() + d_states.size());
-    bits.insert(bits.end(), d_table.data(), d_table.data() + d_table.size());
-    if (first.empty()) first = bits;
-    EXPECT_EQ(first, bits) << threads;
+  for (const std::optional<float> soft_cap : {std::optional<float>(), std::optional(5.0f)}) {
+    const Problem p(300, 13, 1301, 0.7, soft_cap);
+    std::vector<float> first;
+    for (int threads : {1, 2, 3, 7}) {
+      set_thread_count(threads);
+      VocabularyScratch scratch;
+      Tensor d_states(300, 13), d_table(1301, 13);
+      cross_entropy(p.layer(),
+                    {.states = p.states.view(),
+                     .targets = p.targets,
+                     .label_smoothing = 0.1f,
+                     .d_states = d_states.view(),
+                     .d_embedding = d_table.view()},
+                    scratch);
+      std::vector<float> bits(d_states.data(), d_states.data() + d_states.size());
+      bits.insert(bits.end(), d_table.data(), d_table.data() + d_table.size());
+      if (first.empty()) first = bits;
+      EXPECT_EQ(first, bits) << threads;
+    }
   }
   set_thread_count(2);
 }

@@ -34,11 +34,13 @@ std::vector<D> inputs() {
 
 TEST(Formula, HasGradientsOfOutputAndWeights) {
   D output_seed = random_matrix(kQueries, kValue, 5), weights_seed = random_matrix(kQueries, kKeys, 6);
-  for (const Mask& mask : {Mask::none(), Mask::causal()}) {
+  for (const auto& [mask, soft_cap] : {std::pair<Mask, std::optional<double>>{Mask::none(), std::nullopt},
+                                       {Mask::causal(), std::nullopt},
+                                       {Mask::causal(), 0.4}}) {
     const double error = gradcheck(
-        [&](BasicTape<double>& tape, std::span<const BasicVar<double>> x) {
+        [&, mask = mask, soft_cap = soft_cap](BasicTape<double>& tape, std::span<const BasicVar<double>> x) {
           const auto result =
-              attention_formula<double>(tape, x[0], x[1], x[2], kScale, mask, std::optional(x[3]));
+              attention_formula<double>(tape, x[0], x[1], x[2], kScale, mask, std::optional(x[3]), soft_cap);
           return add(tape, sum(tape, multiply(tape, result.output, tape.constant(output_seed.view()))),
                      sum(tape, multiply(tape, result.weights, tape.constant(weights_seed.view()))));
         },
@@ -50,11 +52,13 @@ TEST(Formula, HasGradientsOfOutputAndWeights) {
 TEST(Formula, IsWhatTheKernelComputes) {
   std::vector<D> x = inputs();
   for (const Mask& mask : {Mask::none(), Mask::causal(), Mask::window(2, 1)}) {
-    for (const bool biased : {false, true}) {
+    for (const int kind : {0, 1, 2, 3}) {
+      const bool biased = kind % 2 == 1;
+      const std::optional<double> soft_cap = kind < 2 ? std::nullopt : std::optional(0.4);
       BasicTape<double> exact;
       const auto in = [&](size_t i) { return exact.constant(x[i].view()); };
       const auto expected = attention_formula<double>(exact, in(0), in(1), in(2), kScale, mask,
-                                                      biased ? std::optional(in(3)) : std::nullopt);
+                                                      biased ? std::optional(in(3)) : std::nullopt, soft_cap);
 
       const Tensor q = in_float(x[0].view()), k = in_float(x[1].view()), v = in_float(x[2].view()),
                    bias = in_float(x[3].view());
@@ -66,6 +70,7 @@ TEST(Formula, IsWhatTheKernelComputes) {
       fused.query_offsets = query_offsets, fused.key_offsets = key_offsets;
       fused.scale = static_cast<float>(kScale);
       fused.mask = mask;
+      if (soft_cap) fused.soft_cap = static_cast<float>(*soft_cap);
       if (biased) fused.bias.elements = {bias.data(), static_cast<size_t>(bias.size())};
       attention_forward(fused, {.output = output.view(), .weights = weights.data()});
       for (int64_t i = 0; i < kQueries; ++i) {

@@ -19,7 +19,7 @@ GOLDENS = ROOT / "tests/goldens"
 sys.path.insert(0, str(ROOT / "share/check"))
 import site_oracle  # noqa: E402
 
-MODELS = ["llama/tied_grouped", "gpt2/tied", "mistral/window", "roberta/masked"]
+MODELS = ["llama/tied_grouped", "gpt2/tied", "mistral/window", "roberta/masked", "gemma2/capped"]
 
 
 def is_kept(name):

@@ -11,7 +11,7 @@ configuration class and of PretrainedConfig, and further ones that files have. E
 nothing, refused, remarked, opened here alone (transformers fails); tests/folders/families/config_keys_test.cpp compares. It is kept
 from the list that is there already; fill in what a new key becomes.
 
-    venv/bin/python tests/oracles/config_keys_goldens.py [FOLDER]
+    venv/bin/python tests/oracles/config_keys_goldens.py [FOLDER [FAMILY ...]]
 """
 
 import dataclasses
@@ -51,6 +51,23 @@ DECODER = dict(
     eos_token_id=1,
     rope_parameters=dict(rope_type="default", rope_theta=30.0),
 )
+PLAIN = dict(rope_type="default", rope_theta=30.0)
+GEMMA = DECODER | dict(head_dim=6, query_pre_attn_scalar=5, sliding_window=4)
+LAYER_NORMED = dict(
+    vocab_size=29,
+    hidden_size=12,
+    intermediate_size=7,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    max_position_embeddings=17,
+    layer_norm_eps=1e-3,
+    bos_token_id=0,
+    eos_token_id=1,
+)
+DECODERS = {
+    "gemma2", "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "marian", "mistral", "olmo2", "opt", "phi", "phi3", "qwen2",
+    "qwen3", "smollm3",
+}  # fmt: skip
 # Family: names of classes, sizes. The models of a kind have the same weights file where they can.
 FAMILIES = {
     "bert": ("BertConfig", "BertForMaskedLM", ENCODER),
@@ -109,6 +126,74 @@ FAMILIES = {
         "Qwen3ForCausalLM",
         DECODER | dict(use_sliding_window=True, sliding_window=4, max_window_layers=1, head_dim=6),
     ),
+    # Without soft caps, which change the numbers: their rows set them.
+    "gemma2": (
+        "Gemma2Config",
+        "Gemma2ForCausalLM",
+        GEMMA | dict(rope_parameters=PLAIN, attn_logit_softcapping=None, final_logit_softcapping=None),
+    ),
+    "gemma3_text": (
+        "Gemma3TextConfig",
+        "Gemma3ForCausalLM",
+        GEMMA
+        | dict(
+            rope_parameters=dict(full_attention=PLAIN, sliding_attention=PLAIN | dict(rope_theta=70.0)),
+            layer_types=["sliding_attention", "full_attention"],
+        ),
+    ),
+    "gpt_neo": (
+        "GPTNeoConfig",
+        "GPTNeoForCausalLM",
+        dict(
+            vocab_size=29,
+            max_position_embeddings=17,
+            hidden_size=12,
+            num_layers=2,
+            num_heads=3,
+            attention_types=[[["global", "local"], 1]],
+            window_size=4,
+            intermediate_size=7,
+            layer_norm_epsilon=1e-3,
+            bos_token_id=0,
+            eos_token_id=1,
+        ),
+    ),
+    "gpt_neox": (
+        "GPTNeoXConfig",
+        "GPTNeoXForCausalLM",
+        LAYER_NORMED | dict(rope_parameters=PLAIN | dict(partial_rotary_factor=0.5), hidden_size=24, num_attention_heads=3),
+    ),
+    "olmo2": ("Olmo2Config", "Olmo2ForCausalLM", DECODER),
+    "opt": (
+        "OPTConfig",
+        "OPTForCausalLM",
+        dict(
+            vocab_size=29,
+            max_position_embeddings=17,
+            hidden_size=12,
+            ffn_dim=7,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            bos_token_id=0,
+            eos_token_id=1,
+            pad_token_id=2,
+        ),
+    ),
+    "phi": (
+        "PhiConfig",
+        "PhiForCausalLM",
+        LAYER_NORMED | dict(rope_parameters=PLAIN | dict(partial_rotary_factor=0.75), hidden_size=16, num_key_value_heads=1),
+    ),
+    "phi3": (
+        "Phi3Config",
+        "Phi3ForCausalLM",
+        DECODER | dict(sliding_window=4, original_max_position_embeddings=17, pad_token_id=2),
+    ),
+    "smollm3": (
+        "SmolLM3Config",
+        "SmolLM3ForCausalLM",
+        DECODER | dict(use_sliding_window=True, sliding_window=4, no_rope_layers=[1, 0], pad_token_id=2, layer_types=None),
+    ),
     "marian": (
         "MarianConfig",
         "MarianMTModel",
@@ -129,6 +214,17 @@ FAMILIES = {
     ),
 }
 
+LINEAR = dict(rope_type="linear", rope_theta=30.0, factor=2.0)
+UNKNOWN = dict(rope_type="proportional", rope_theta=30.0, factor=2.0)
+DYNAMIC = dict(rope_type="dynamic", rope_theta=30.0, factor=2.0)
+LONG = dict(
+    rope_type="longrope",
+    rope_theta=30.0,
+    factor=2.0,
+    original_max_position_embeddings=8,
+    short_factor=[1.0, 1.5, 2.5],
+    long_factor=[1.0, 3.0, 9.0],
+)
 YARN = dict(rope_type="yarn", rope_theta=30.0, factor=2.0, original_max_position_embeddings=8)
 LLAMA3 = dict(
     rope_type="llama3",
@@ -185,6 +281,11 @@ VALUES = {
     "sliding_window": 2,
     "local_attention": 2,
     "max_window_layers": 0,
+    "attn_logit_softcapping": 2.0,
+    "final_logit_softcapping": 3.0,
+    "word_embed_proj_dim": 6,
+    "use_bidirectional_attention": True,
+    "query_pre_attn_scalar": 11,
     "relative_attention_num_buckets": 16,
     "rope_parameters": LLAMA3,
 }
@@ -208,6 +309,21 @@ ROPE = {
     "attn_logit_softcapping": 5.0,
 }
 WINDOWED = {"layer_types": ["sliding_attention", "full_attention"]}
+ROPE_TYPES = {
+    "rope_scaling": LINEAR,
+    "rope_parameters (yarn)": YARN,
+    "rope_parameters (dynamic)": DYNAMIC,
+    "rope_parameters (longrope)": LONG,
+    "rope_parameters (proportional)": UNKNOWN,
+    "rope_parameters (part)": PLAIN | dict(partial_rotary_factor=0.5),
+    "rope_parameters (null)": None,
+}
+# The same where a part of a head's numbers turn.
+PART_TYPES = {key: value and {"partial_rotary_factor": 0.75, **value} for key, value in ROPE_TYPES.items()} | {
+    "rope_parameters (no part)": PLAIN
+}
+# Null for a key that has a value.
+NULLS = {"sliding_window (null)": None, "pad_token_id (null)": None}
 MORE = {
     "distilbert": {"hidden_size": 18, "num_attention_heads": 2, "is_decoder": True},
     "gpt2": {"hidden_size": 18, "num_attention_heads": 2, "n_ctx": 5},
@@ -232,6 +348,70 @@ MORE = {
             "sliding_attention": dict(rope_type="default", rope_theta=70.0),
         },
         "rope_parameters (null)": {"full_attention": None, "sliding_attention": None},
+    },
+    "gemma2": ROPE | ROPE_TYPES | NULLS | {"hidden_act": "relu", "sliding_window_pattern": 3, "layer_types (null)": None},
+    "gemma3_text": ROPE
+    | NULLS
+    | {
+        "hidden_act": "relu",
+        "sliding_window_pattern": 2,
+        "_sliding_window_pattern": 2,
+        "rope_local_base_freq": 500.0,
+        "rope_scaling": dict(rope_type="linear", factor=2.0),
+        "rope_parameters (null)": None,
+        "rope_parameters (flat)": PLAIN,
+        "rope_parameters (full alone)": {"full_attention": PLAIN},
+        "rope_parameters (yarn)": {"full_attention": YARN, "sliding_attention": PLAIN | dict(rope_theta=70.0)},
+        "rope_parameters (part)": {
+            "full_attention": PLAIN | dict(partial_rotary_factor=0.5),
+            "sliding_attention": PLAIN | dict(rope_theta=70.0),
+        },
+        "rope_parameters (proportional)": {"full_attention": UNKNOWN, "sliding_attention": PLAIN},
+        "layer_types (null)": None,
+    },
+    "gpt_neo": {
+        "num_attention_heads": 2,
+        "num_hidden_layers": 3,
+        "attention_layers": ["local", "global"],
+        "attention_types (null)": None,
+        "intermediate_size (null)": None,
+        "pad_token_id (null)": None,
+        "attention_bias": True,
+    },
+    "gpt_neox": ROPE | PART_TYPES | {"rotary_pct": 1.0, "rotary_emb_base": 500.0, "head_dim": 6, "num_key_value_heads": 1},
+    "olmo2": ROPE
+    | ROPE_TYPES
+    | WINDOWED
+    | {"mlp_bias": True, "head_dim": 4, "sliding_window": 2, "pad_token_id (null)": None, "clip_qkv": 0.1},
+    "opt": {
+        "pad_token_id (null)": None,
+        "word_embed_proj_dim (null)": None,
+        "intermediate_size": 9,
+        "layer_norm_eps": 0.5,
+        "attention_bias": False,
+    },
+    "phi": ROPE | PART_TYPES | {"head_dim": 16, "attention_bias": True, "pad_token_id (null)": None, "sliding_window": 2},
+    "phi3": ROPE
+    | ROPE_TYPES
+    | WINDOWED
+    | NULLS
+    | {
+        "head_dim": 4,
+        "attention_bias": True,
+        "mlp_bias": True,
+        "rope_scaling (longrope)": LONG,
+        "rope_parameters (yarn longrope)": LONG | dict(rope_type="yarn", original_max_position_embeddings=17),
+        "rope_parameters (long)": LONG | dict(original_max_position_embeddings=17),
+    },
+    "smollm3": ROPE
+    | ROPE_TYPES
+    | NULLS
+    | {
+        "head_dim": 4,
+        "max_window_layers": 0,
+        "layer_types (null)": None,
+        "no_rope_layers (null)": None,
+        "no_rope_layers (short)": [1],
     },
     "llama": ROPE | WINDOWED | {"sliding_window": 2, "rope_parameters (yarn)": YARN},
     "mistral": ROPE | WINDOWED | {"attention_bias": True, "mlp_bias": True, "rope_parameters (yarn)": YARN},
@@ -260,6 +440,31 @@ FOR_FAMILY = {
     ("qwen2", "hidden_size"): 24,
     ("qwen2", "num_attention_heads"): 6,
     ("qwen2", "layer_types"): ["sliding_attention", "full_attention"],
+    ("gemma2", "layer_types"): ["full_attention", "sliding_attention"],
+    ("gemma3_text", "layer_types"): ["full_attention", "sliding_attention"],
+    ("gemma3_text", "rope_parameters"): {"full_attention": LLAMA3, "sliding_attention": PLAIN},
+    ("gpt_neo", "attention_types"): [[["local", "global"], 1]],
+    ("gpt_neo", "num_heads"): 2,
+    ("gpt_neox", "num_attention_heads"): 2,
+    ("gpt_neox", "rope_parameters"): LLAMA3 | dict(partial_rotary_factor=0.5),
+    ("gpt_neox", "hidden_size"): 48,
+    ("olmo2", "hidden_size"): 24,
+    ("olmo2", "num_attention_heads"): 6,
+    ("phi", "hidden_size"): 32,
+    ("phi", "num_attention_heads"): 1,
+    ("phi3", "hidden_size"): 24,
+    ("phi3", "num_attention_heads"): 6,
+    ("smollm3", "hidden_size"): 24,
+    ("smollm3", "num_attention_heads"): 6,
+    ("opt", "num_attention_heads"): 2,
+    ("opt", "activation_function"): "gelu",
+    ("phi", "rope_parameters"): LLAMA3 | dict(partial_rotary_factor=0.75),
+    ("phi3", "original_max_position_embeddings"): 4,
+    ("phi3", "rope_parameters"): dict(
+        rope_type="longrope", rope_theta=30.0, short_factor=[1.0, 1.5, 2.5], long_factor=[1.0, 3.0, 9.0]
+    ),
+    ("smollm3", "layer_types"): ["sliding_attention", "full_attention"],
+    ("smollm3", "no_rope_layers"): [0, 1],
     ("qwen3", "layer_types"): ["sliding_attention", "full_attention"],
 }
 
@@ -289,17 +494,14 @@ def keys_of(family, config_class, config):
             value = config.get(name, default)
             keys[name] = other(default if value is None else value)
     keys |= EVERYWHERE | MORE.get(family, {})
-    decoder = "layer_norm_eps" not in config and family not in ("distilbert", "modernbert")
-    keys["is_causal"] = not decoder
+    keys["is_causal"] = family not in DECODERS
     return sorted(keys.items())
 
 
 def numbers_of(folder, model_class, dtype=torch.float64):
     """The last rows of states and logits, or an error."""
     try:
-        model, info = model_class.from_pretrained(
-            folder, dtype=dtype, output_loading_info=True, attn_implementation="eager"
-        )
+        model, info = model_class.from_pretrained(folder, dtype=dtype, output_loading_info=True, attn_implementation="eager")
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     for what, names in info.items():
@@ -379,8 +581,13 @@ def dump(document):
     """JSON with a key a line."""
     rows = ",\n".join("  " + json.dumps(row) for row in document["keys"])
     return (
-        '{"config": ' + json.dumps(document["config"]) + ',\n "numbers": ' + json.dumps(document["numbers"])
-        + ',\n "keys": [\n' + rows + "\n]}\n"
+        '{"config": '
+        + json.dumps(document["config"])
+        + ',\n "numbers": '
+        + json.dumps(document["numbers"])
+        + ',\n "keys": [\n'
+        + rows
+        + "\n]}\n"
     )
 
 
@@ -391,7 +598,7 @@ def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "config_keys"
     to = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
     to.mkdir(parents=True, exist_ok=True)
-    for family in FAMILIES:
+    for family in sys.argv[2:] or FAMILIES:
         before = here / f"{family}.json"
         rows = json.loads(before.read_text())["keys"] if before.exists() else []
         becomes = {row["key"]: row["becomes"] for row in rows}

@@ -1,6 +1,6 @@
-"""Makes tests/goldens/gguf: a file with tensors of each type as the `gguf` package quantises them and the numbers that it
-reads back (types), and tiny Llamas as GGUF files with the logits of the models that they were made from; and
-tests/goldens/gguf_sentencepiece: one with a tokenizer that the sentencepiece library trained, and its answers.
+"""Makes tests/goldens/gguf, but for what gguf_types_goldens.py makes: tiny Llamas as GGUF files with the logits of the models
+that they were made from; and tests/goldens/gguf_sentencepiece: one with a tokenizer that the sentencepiece library trained, and
+its answers.
 
     python -m venv venv && venv/bin/pip install gguf tokenizers sentencepiece torch transformers safetensors numpy
     venv/bin/python tests/oracles/gguf_goldens.py [FOLDER]
@@ -14,7 +14,6 @@ tests/goldens/gguf_sentencepiece: one with a tokenizer that the sentencepiece li
 import json
 import pathlib
 import sys
-import tempfile
 
 import gguf
 import numpy as np
@@ -22,7 +21,7 @@ import sentencepiece
 import tokenizers
 import torch
 from gguf import GGMLQuantizationType as Type
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 from sentencepiece_goldens import answer, train
 from torture_goldens import HERE as TORTURE, SMALL
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
@@ -41,33 +40,6 @@ def quantised(numbers, kind):
     if kind == Type.F32:
         return numbers.astype(np.float32)
     return gguf.quants.quantize(numbers.astype(np.float32), kind)
-
-
-def make_types(folder):
-    random = np.random.default_rng(5)
-    writer = gguf.GGUFWriter(folder / "types.gguf", "llama")
-    writer.add_uint8("test.u8", 200)
-    writer.add_int8("test.i8", -100)
-    writer.add_uint16("test.u16", 60000)
-    writer.add_int16("test.i16", -30000)
-    writer.add_uint32("test.u32", 4000000000)
-    writer.add_int32("test.i32", -2000000000)
-    writer.add_uint64("test.u64", 2**63 - 1)
-    writer.add_int64("test.i64", -(2**62))
-    writer.add_float32("test.f32", 0.1)
-    writer.add_float64("test.f64", 0.1)
-    writer.add_bool("test.bool", True)
-    writer.add_string("test.text", "grün")
-    writer.add_array("test.texts", ["a", "", "日本"])
-    writer.add_array("test.numbers", [3, -1, 2])
-    tensors = {}
-    for kind in (Type.F32, Type.F16, Type.BF16, Type.Q8_0, Type.Q4_0, Type.Q4_1):
-        numbers = random.normal(size=(3, 64)) * np.array([[1e-3], [1], [50]])
-        stored = quantised(numbers, kind)
-        writer.add_tensor(kind.name, stored, raw_dtype=kind)
-        tensors[kind.name] = gguf.quants.dequantize(stored, kind).astype(np.float32)
-    finish(writer)
-    save_file(tensors, folder / "types.golden.safetensors")
 
 
 def finish(writer):
@@ -126,11 +98,11 @@ def small_tokenizer():
     return made
 
 
-def write_byte_level(writer, tokenizer):
+def write_byte_level(writer, tokenizer, words="smollm"):
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     state = json.loads(tokenizer.to_str())
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
+    writer.add_tokenizer_pre(words)
     writer.add_token_list([token for token, _ in vocabulary])
     writer.add_token_types([3 if token.startswith("<|") else 1 for token, _ in vocabulary])
     writer.add_token_merges([" ".join(merge) for merge in state["model"]["merges"]])
@@ -337,7 +309,6 @@ def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "gguf"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
     folder.mkdir(parents=True, exist_ok=True)
-    make_types(folder)
     torture = (TORTURE / "torture.txt").read_bytes().decode().split("\n")
     lines = SMALL.read_text(encoding="utf-8").splitlines() * 6 + torture[:10]
     make_sentencepiece(folder.parent / "gguf_sentencepiece", lines, torture, 420)

@@ -26,8 +26,17 @@ CLASSES = {
     "qwen2": "Qwen2",
     "qwen3": "Qwen3",
     "marian": "Marian",
+    "gemma2": "Gemma2",
+    "gemma3_text": "Gemma3Text",
+    "gpt_neo": "GPTNeo",
+    "gpt_neox": "GPTNeoX",
+    "olmo2": "Olmo2",
+    "opt": "OPT",
+    "phi": "Phi",
+    "phi3": "Phi3",
+    "smollm3": "SmolLM3",
 }
-GENERATES = {"gpt2", "llama", "mistral", "qwen2", "qwen3", "marian"}
+GENERATES = set(CLASSES) - {"bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "modernbert"}
 
 
 def main():

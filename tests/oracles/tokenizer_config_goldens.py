@@ -18,7 +18,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import transformers
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer
 
 GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "tokenizer_config"
@@ -101,6 +101,31 @@ def llama():
     return tokenizer
 
 
+def gemma():
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    names = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "▁▁", "▁▁▁"]
+    bytes_of_text = [f"<0x{i:02X}>" for i in range(256)]
+    tokenizer.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=401, special_tokens=names + bytes_of_text))
+    document = json.loads(tokenizer.to_str())
+    document["added_tokens"] = [added(t["content"], id=t["id"], special=t["id"] < 5) for t in document["added_tokens"][:7]]
+    tokenizer = Tokenizer.from_str(json.dumps(document))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A", pair="<bos> $A <bos>:1 $B:1", special_tokens=[("<bos>", 2)]
+    )
+    return tokenizer
+
+
+def gpt_neox():
+    tokenizer = byte_level(["<|endoftext|>", "<|padding|>"], False)
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.post_processor = processors.ByteLevel(add_prefix_space=False)
+    tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in (4, 3, 2)])
+    return tokenizer
+
+
 def unigram():
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.NFKC()
@@ -129,6 +154,8 @@ ROBERTA = {
     "mask_token": "<mask>",
 }
 GPT2 = {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
+GPT_NEOX = {**GPT2, "pad_token": "<|padding|>"}
+GEMMA = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
 LLAMA = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 
 # name: (tokenizer, model_type, tokenizer_config.json, tokenizer_class)
@@ -143,6 +170,8 @@ TOKENIZERS = {
     ),
     "digits": (lambda: byte_level(["<|endoftext|>"], False, True), "llama", GPT2, [None, "GPT2Tokenizer", "Qwen2Tokenizer"]),
     "llama": (llama, "llama", LLAMA, [None, "LlamaTokenizer"]),
+    "gemma": (gemma, "gemma2", GEMMA, [None]),
+    "gpt_neox": (gpt_neox, "gpt_neox", GPT_NEOX, [None, "CodeGenTokenizer"]),
     "unigram": (unigram, "xlm-roberta", ROBERTA, [None, "XLMRobertaTokenizer", "CamembertTokenizer"]),
 }
 # What is said in tokenizer_config.json besides.
@@ -267,6 +296,17 @@ def cases():
     for tokenizer_class in ["PreTrainedTokenizerFast", "LlamaTokenizer"]:
         for said in [{}, {"legacy": True}, {"legacy": False}, {"add_prefix_space": False}]:
             yield f"{tokenizer_class}: as Llama 2 was written, {said}", files_of("llama", said, tokenizer_class, old)
+    bos = {"bos_token": "</s>", "add_bos_token": True}
+    end = {"SpecialToken": {"id": "</s>", "type_id": 0}}
+    first, second = ({"Sequence": {"id": of, "type_id": 0}} for of in "AB")
+    tokens = {"</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]}}
+    step = {"type": "TemplateProcessing", "single": [end, first], "pair": [first, second], "special_tokens": tokens}
+    template = {"post_processor": {"sep": None, "cls": None, "trim_offsets": None, "add_prefix_space": None, **step}}
+    for model_type in ["opt", "gpt_neox"]:
+        for what, patch in {"a template": template, "no template": {"post_processor": None}}.items():
+            said = files_of("byte_level", bos, "GPT2Tokenizer" if model_type == "opt" else None, patch, model_type=model_type)
+            yield f"{model_type}: add_bos_token, {what}", said
+    yield "gemma: no steps", files_of("gemma", {}, None, {"normalizer": None, "pre_tokenizer": None, "post_processor": None})
     for tokenizer_class in ["PreTrainedTokenizerFast", "XLMRobertaTokenizer"]:
         yield f"{tokenizer_class}: no template", files_of("unigram", {}, tokenizer_class, {"post_processor": None})
     # Which class is taken for which model, where the class that is named is another's.
@@ -286,12 +326,21 @@ def cases():
         ("camembert", "unigram"),
         ("llama", "llama"),
         ("mistral", "llama"),
+        ("phi3", "llama"),
+        ("gemma", "gemma"),
+        ("gemma3_text", "gemma"),
+        ("gpt_neox", "byte_level"),
+        ("gpt_neo", "byte_level"),
+        ("opt", "byte_level"),
+        ("phi", "gpt_neox"),
     ]:
         of = {
             "word_piece_cased": ["BertTokenizer"],
             "byte_level": ["GPT2Tokenizer", "LlamaTokenizer", "Qwen2TokenizerFast"],
             "unigram": ["XLMRobertaTokenizerFast", "CamembertTokenizer"],
             "llama": ["LlamaTokenizerFast"],
+            "gemma": ["GemmaTokenizer", "LlamaTokenizer"],
+            "gpt_neox": ["GPTNeoXTokenizerFast", "CodeGenTokenizer"],
         }[name]
         for tokenizer_class in [None, "PreTrainedTokenizerFast", "TokenizersBackend", *of]:
             patch = {"pre_tokenizer": {"add_prefix_space": True}} if name == "byte_level" else {}
@@ -355,8 +404,10 @@ def main():
     GOLDENS.mkdir(parents=True, exist_ok=True)
     documents = {}
     for name, (make, _, _, _) in TOKENIZERS.items():
-        text = make().to_str(pretty=False)
-        (GOLDENS / f"{name}.json").write_text(text + "\n")
+        path = GOLDENS / f"{name}.json"
+        if not path.exists():  # two trainings differ in the order of equals: delete a file to make it anew
+            path.write_text(make().to_str(pretty=False) + "\n")
+        text = path.read_text()
         documents[name] = json.loads(text)
     lines, earlier = [], {}
     for name, case in cases():

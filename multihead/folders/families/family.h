@@ -68,7 +68,7 @@ struct FolderPlan {
   bool prunes_heads = false;
   PrunedHeads pruned_heads = {};
   /// The fields with which the family's config.json says that all attentions have these heads. Throws UsageError, saying
-  /// why, when it cannot. Not set for encoder-decoders, which families/marian.h writes.
+  /// why, when it cannot. Not set where Family::write is.
   std::function<std::map<std::string, int32_t>(const HeadGeometry& heads, int32_t d_model)> fields_of_heads =
       nullptr;
   /// What messages call the description that this plan was read from, and what to do if weights do not fit.
@@ -77,7 +77,10 @@ struct FolderPlan {
   std::vector<std::string> remarks = {};
 };
 
+struct FolderContents;
 struct KnownKeys;
+struct SavedModel;
+struct SaveOptions;
 
 /// Two names of one field of config.json, as the attribute_map of a class of Hugging Face has them: either may be in a file.
 struct KeyAlias {
@@ -94,6 +97,8 @@ struct Family {
   KnownKeys (*keys)();
   std::span<const KeyAlias> aliases = {};
   const OracleModules* oracle = nullptr;  // null: only states and logits are compared with transformers
+  /// What its folder of a model holds (folders/folder_contents.h). Null: what was read, with what changed.
+  FolderContents (*write)(const SavedModel& saved, const SaveOptions& options) = nullptr;
 };
 
 /// The key of config.json with the heads of attentions that the family itself cannot describe: FolderPlan::own_heads.

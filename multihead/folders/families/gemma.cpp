@@ -4,6 +4,7 @@
 // logits softly; Gemma 3 norms queries and keys, and its layers with a window have angles of their own.
 #include "multihead/folders/families/llama_kind.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -67,8 +68,20 @@ struct GemmaFields : LlamaFields {
     LlamaFields::visit(v);
     v("hidden_activation", own_activation, kHuggingFaceActivations);
     v("query_pre_attn_scalar", scale_of, {.low = 1e-6f, .high = 1e9f});
-    v("attn_logit_softcapping", score_cap, {.low = 1e-3f, .high = 1e6f});
     v("final_logit_softcapping", logit_cap, {.low = 1e-3f, .high = 1e6f});
+  }
+};
+
+struct Gemma2Fields : GemmaFields {
+  Gemma2Fields() {
+    score_cap = 50;
+    logit_cap = 30;
+  }
+
+  template <class V>
+  void visit(V& v) {
+    GemmaFields::visit(v);
+    v("attn_logit_softcapping", score_cap, {.low = 1e-3f, .high = 1e6f});
   }
 };
 
@@ -91,11 +104,16 @@ struct Gemma3Fields : GemmaFields {
 
 /// The angles of layers without a window and with one. `rope_scaling`, of older files, counts for the former.
 std::pair<RopePositions, RopePositions> positions_of_layers(const GemmaFields& f, DecoderDraft& draft) {
+  if (f.rope_of_layers && f.older_rope && f.rope_of_layers->full != *f.older_rope)
+    draft.wrong.emplace_back(
+        "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
   const RopeOfLayers rope =
       f.rope_of_layers.value_or(RopeOfLayers{.full = f.older_rope.value_or(RopeFields{}), .sliding = {}});
   const auto of = [&](const RopeFields& fields, double base) {
-    return positions_of(fields, {.base = base, .d_head = *f.d_head, .max_positions = f.positions},
-                        draft.wrong, draft.remarks);
+    return positions_of(
+        fields,
+        {.base = base, .d_head = f.d_head.value_or(256), .all_turn = true, .max_positions = f.positions},
+        draft.wrong, draft.remarks);
   };
   return {of(rope.full, *f.base), of(rope.sliding, f.near_base)};
 }
@@ -105,18 +123,20 @@ FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_vi
   DecoderDraft draft = llama_draft(kind, fields, name);
   CausalConfig& config = draft.config;
   config.embedding.scaled = true;
-  if (fields.score_cap || fields.logit_cap) draft.wrong.emplace_back("soft caps TODO");
+  config.logit_soft_cap = fields.logit_cap;
   if (names_windows(fields.layer_types) && !fields.window)
     draft.wrong.emplace_back("layer_types names \"sliding_attention\", but there is no sliding_window");
   RotaryOptions near = config.stack.rotary;
   if (kind.positions_by_layer) {
     const auto [all, windows] = positions_of_layers(fields, draft);
+    config.max_positions = std::min(all.longest, windows.longest);
     config.stack.rotary = all.rotary;
     near = windows.rotary;
   }
   for (size_t i = 0; i < config.stack.layers.size(); ++i) {
     LayerConfig& layer = config.stack.layers[i];
     layer.self_attention.scale = 1 / std::sqrt(fields.scale_of);
+    layer.self_attention.soft_cap = fields.score_cap;
     if (!fields.window ||
         !has_window(fields.layer_types, i, (i + 1) % static_cast<size_t>(fields.full_every) != 0))
       continue;
@@ -127,9 +147,7 @@ FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_vi
 }
 
 FolderPlan read_gemma2(std::string_view json, std::string_view name) {
-  GemmaFields fields;
-  fields.score_cap = 50;
-  fields.logit_cap = 30;
+  Gemma2Fields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
   return read_gemma(kGemma2, fields, name);
 }
@@ -149,6 +167,11 @@ KnownKeys gemma_keys(const LlamaKind& kind) {
     keys.obeyed.erase(key);
     keys.rules.push_back({.key = key});
   }
+  if (!kind.positions_by_layer) return keys;
+  // Gemma3Attention does not cap its scores, whatever its configuration says, and reads no pattern of that name.
+  for (const char* key : {"attn_logit_softcapping", "_sliding_window_pattern"})
+    keys.rules.push_back({.key = key});
+  keys.obeyed.erase("original_max_position_embeddings");
   return keys;
 }
 
@@ -166,7 +189,7 @@ constexpr OracleModules kGemmaOracle = {.stacks = kGemmaStack};
 
 extern const Family kGemma2Family, kGemma3TextFamily;
 const Family kGemma2Family = {"gemma2",    "a causal decoder of Gemma2ForCausalLM",
-                              read_gemma2, [] { return gemma_keys<GemmaFields>(kGemma2); },
+                              read_gemma2, [] { return gemma_keys<Gemma2Fields>(kGemma2); },
                               {},          &kGemmaOracle};
 const Family kGemma3TextFamily = {"gemma3_text",
                                   "a causal decoder of Gemma3ForCausalLM",

@@ -47,40 +47,90 @@ struct GptNeoFields {
   }
 };
 
-/// Which layers are local, by "attention_types", [[["global", "local"], 12]]: types and how often they repeat.
-std::vector<bool> local_layers(std::string_view json, std::string_view name, int32_t layers,
-                               std::vector<std::string>& wrong) {
-  const auto document = parse_json_strictly(json, name);
-  const auto found = document.find("attention_types");
-  const nlohmann::json types = found != document.end() && !found->is_null()
-                                   ? *found
-                                   : nlohmann::json::parse(R"([[["global","local"],12]])");
-  constexpr const char* kExpected =
-      "expected lists of types and how often they repeat, [[[\"global\", \"local\"], 12]]";
-  std::vector<bool> local;
-  const auto refuse = [&](const std::string& why) {
-    wrong.push_back("attention_types: " + why);
-    return std::vector<bool>(static_cast<size_t>(layers));
-  };
-  if (!types.is_array()) return refuse(kExpected);
-  for (const auto& item : types) {
-    if (!item.is_array() || item.size() != 2 || !item[0].is_array() || !item[1].is_number_unsigned())
-      return refuse(kExpected);
-    const auto times = item[1].get<uint64_t>();
-    if (times * item[0].size() > 1024) return refuse("more than 1024 layers");
-    for (uint64_t i = 0; i < times; ++i) {
-      for (const auto& type : item[0]) {
-        if (type != "global" && type != "local")
-          return refuse(fmt::format("expected \"global\" or \"local\", got {}", json_excerpt(type)));
-        local.push_back(type == "local");
+/// Which layers are local: by "attention_layers", which transformers writes beside "attention_types", or by these,
+/// [[["global", "local"], 12]]: types and how often they repeat.
+class LocalLayers {
+ public:
+  LocalLayers(int32_t layers, std::vector<std::string>& wrong) : layers_(layers), wrong_(wrong) {}
+
+  std::vector<bool> read(const nlohmann::json& config) {
+    const nlohmann::json list = value_of(config, "attention_layers"),
+                         types = value_of(config, "attention_types");
+    std::vector<bool> local;
+    if (!list.is_null()) local = read_list(list);
+    if (!types.is_null() || list.is_null()) {
+      const std::vector<bool> by_types = read_types(types.is_null() ? default_types() : types);
+      if (!list.is_null() && wrong_.empty() && by_types != local)
+        wrong_.emplace_back(
+            "attention_layers and attention_types differ; keep the one that the model was trained with");
+      local = by_types;
+    }
+    local.resize(static_cast<size_t>(layers_));  // where something is wrong
+    return local;
+  }
+
+ private:
+  static nlohmann::json value_of(const nlohmann::json& config, const char* key) {
+    const auto found = config.find(key);
+    return found != config.end() ? *found : nlohmann::json();
+  }
+  static nlohmann::json default_types() { return nlohmann::json::parse(R"([[["global","local"],12]])"); }
+
+  void refuse(const char* key, const std::string& why) { wrong_.push_back(fmt::format("{}: {}", key, why)); }
+  void check_size(const char* key, const std::vector<bool>& local) {
+    if (std::ssize(local) != layers_)
+      refuse(key,
+             fmt::format("{} types; expected one for each layer, num_layers is {}", local.size(), layers_));
+  }
+  bool add(const char* key, const nlohmann::json& type, std::vector<bool>& local) {
+    const bool known = type == "global" || type == "local";
+    if (known) local.push_back(type == "local");
+    if (!known) refuse(key, fmt::format("expected \"global\" or \"local\", got {}", json_excerpt(type)));
+    return known;
+  }
+
+  std::vector<bool> read_list(const nlohmann::json& list) {
+    constexpr const char* kKey = "attention_layers";
+    std::vector<bool> local;
+    if (!list.is_array()) {
+      refuse(kKey, "expected a list of \"global\" and \"local\"");
+      return local;
+    }
+    for (const auto& type : list) {
+      if (!add(kKey, type, local)) return local;
+    }
+    check_size(kKey, local);
+    return local;
+  }
+
+  std::vector<bool> read_types(const nlohmann::json& types) {
+    constexpr const char* kKey = "attention_types";
+    constexpr const char* kExpected =
+        "expected lists of types and how often they repeat, [[[\"global\", \"local\"], 12]]";
+    std::vector<bool> local;
+    const auto stop = [&](const char* why) {
+      refuse(kKey, why);
+      return local;
+    };
+    if (!types.is_array()) return stop(kExpected);
+    for (const auto& item : types) {
+      if (!item.is_array() || item.size() != 2 || !item[0].is_array() || !item[1].is_number_unsigned())
+        return stop(kExpected);
+      const auto times = item[1].get<uint64_t>();
+      if (times > 1024 || times * item[0].size() > 1024) return stop("more than 1024 layers");
+      for (uint64_t i = 0; i < times; ++i) {
+        for (const auto& type : item[0]) {
+          if (!add(kKey, type, local)) return local;
+        }
       }
     }
+    check_size(kKey, local);
+    return local;
   }
-  if (std::ssize(local) != layers)
-    return refuse(
-        fmt::format("{} types; expected one for each layer, num_layers is {}", local.size(), layers));
-  return local;
-}
+
+  int32_t layers_;
+  std::vector<std::string>& wrong_;
+};
 
 constexpr std::array kGptNeoNames = {
     TensorName{"embedding", "wte.weight"},
@@ -134,7 +184,9 @@ FolderPlan read_gpt_neo(std::string_view json, std::string_view name) {
   drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
   if (fields.d_model % fields.heads != 0)
     draft.wrong.push_back(no_divisor("num_heads", fields.heads, "hidden_size", fields.d_model));
-  draft.config = gpt_neo_config(fields, local_layers(json, name, fields.layers, draft.wrong));
+  const std::vector<bool> local =
+      LocalLayers(fields.layers, draft.wrong).read(parse_json_strictly(json, name));
+  draft.config = gpt_neo_config(fields, local);
   return decoder_plan({.model_type = "gpt_neo",
                        .base = "transformer.",
                        .tensors = kGptNeoNames,
@@ -149,10 +201,8 @@ constexpr KeyAlias kGptNeoAliases[] = {{"num_attention_heads", "num_heads"},
 
 KnownKeys gpt_neo_keys() {
   KnownKeys keys{.obeyed = keys_of(GptNeoFields()),
-                 .rules = {{.key = "attention_layers"},  // transformers makes it of attention_types
-                           {.key = "embed_dropout"},
-                           {.key = "summary_*"}}};
-  keys.obeyed.insert("attention_types");
+                 .rules = {{.key = "embed_dropout"}, {.key = "summary_*"}}};
+  keys.obeyed.insert({"attention_layers", "attention_types"});
   return keys.add(causal_keys());
 }
 

@@ -126,7 +126,9 @@ FolderPlan read_gpt_neox(std::string_view json, std::string_view name) {
 }
 
 KnownKeys gpt_neox_keys() {
-  KnownKeys keys{.obeyed = keys_of(GptNeoxFields())};
+  // Transformers 4 writes these beside rotary_emb_base and rotary_pct, and 5 reads the latter.
+  KnownKeys keys{.obeyed = keys_of(GptNeoxFields()),
+                 .rules = {{.key = "rope_theta"}, {.key = "partial_rotary_factor"}}};
   return keys.add(causal_keys());
 }
 

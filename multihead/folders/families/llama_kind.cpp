@@ -13,24 +13,27 @@
 namespace mh {
 namespace {
 
+/// As Phi3Config has it: "yarn" stood for "longrope", and there are no others.
+void expect_longrope(RopeFields& rope, std::vector<std::string>& wrong) {
+  std::optional<RopeType>& type = rope.kind ? rope.kind : rope.older_kind;
+  if (type == RopeType::kYarn) type = RopeType::kLongRope;
+  if (!type || type == RopeType::kDefault || type == RopeType::kLongRope) return;
+  wrong.push_back(fmt::format("rope_type is \"{}\"; expected \"default\" or \"longrope\"",
+                              name_of(*type, kRopeTypeNames)));
+}
+
 /// The positions of all layers.
 RopePositions rope_of(const LlamaKind& kind, const LlamaFields& f, DecoderDraft& draft) {
-  if (f.rope && f.older_rope && *f.rope != *f.older_rope && !kind.positions_by_layer)
+  if (f.rope && f.older_rope && *f.rope != *f.older_rope)
     draft.wrong.emplace_back(
         "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
-  const RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
-  if (!kind.partial_rotary) {
-    for (const std::optional<double>& share : {rope.rotated_share, f.rotated_share}) {
-      if (share.value_or(1) == 1) continue;
-      draft.wrong.push_back(
-          fmt::format("partial_rotary_factor is {}; expected 1: all numbers of a head turn", *share));
-      break;
-    }
-  }
+  RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
+  if (kind.longrope_alone) expect_longrope(rope, draft.wrong);
   return positions_of(rope,
                       {.base = f.base.value_or(10000),
                        .d_head = f.d_head.value_or(f.d_model / f.heads),
-                       .rotated_share = kind.partial_rotary ? f.rotated_share.value_or(1) : 1,
+                       .rotated_share = f.rotated_share.value_or(1),
+                       .all_turn = !kind.partial_rotary,
                        .max_positions = f.positions,
                        .original_positions = f.original_positions},
                       draft.wrong, draft.remarks);
@@ -165,7 +168,8 @@ KnownKeys llama_kind_keys(const LlamaKind& kind) {
 DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string_view name) {
   DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
   drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
-  const RopePositions rope = rope_of(kind, fields, draft);
+  const RopePositions rope =
+      kind.positions_by_layer ? RopePositions{.longest = fields.positions} : rope_of(kind, fields, draft);
   draft.config = llama_config(kind, fields, rope);
   check_windows(kind, fields, draft.wrong);
   return draft;

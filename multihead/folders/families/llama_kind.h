@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,9 +89,11 @@ struct LlamaKind {
   bool feed_forward_biases = false;  // whether mlp_bias says that feed-forward layers have biases
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   NormPlacement norms = NormPlacement::kPre;
-  bool partial_rotary = false;      // whether partial_rotary_factor is obeyed; else it must be 1
-  bool residual_dropout = false;    // whether resid_pdrop is obeyed; else the class does not read it
-  bool positions_by_layer = false;  // whether rope_parameters have those of each kind of layers
+  bool partial_rotary = false;    // whether partial_rotary_factor is obeyed; else it must be 1
+  bool longrope_alone = false;    // whether no other type than longrope changes the angles
+  bool residual_dropout = false;  // whether resid_pdrop is obeyed; else the class does not read it
+  bool positions_by_layer =
+      false;  // whether rope_parameters have those of each kind of layers; the family reads them
   std::span<const TensorName> own_tensors = {};  // before Llama's
   enum class Window {
     kNone,

@@ -221,11 +221,17 @@ constexpr OracleStack kMarianStacks[] = {
 constexpr OracleModules kMarianOracle = {.stacks = kMarianStacks};
 
 extern const Family kMarianFamily;
-const Family kMarianFamily = {
-    kMarian, "an encoder-decoder of MarianMTModel", read_marian, marian_keys, kMarianAliases, &kMarianOracle};
+const Family kMarianFamily = {kMarian,
+                              "an encoder-decoder of MarianMTModel",
+                              read_marian,
+                              marian_keys,
+                              kMarianAliases,
+                              &kMarianOracle,
+                              encoder_decoder_contents};
 extern const Family kMultiheadFamily;
-const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead,
-                                 multihead_keys};
+const Family kMultiheadFamily = {
+    kMultihead, "an encoder-decoder of multihead", read_multihead, multihead_keys, {},
+    nullptr,    encoder_decoder_contents};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.

@@ -45,6 +45,9 @@ std::unique_ptr<EncoderDecoder> read_encoder_decoder_parameters(const TensorFile
 TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view parameter,
                                   const Tying& tying);
 
+/// Family::write of both. Throws UsageError when the model that was read is no encoder-decoder.
+FolderContents encoder_decoder_contents(const SavedModel& saved, const SaveOptions& options);
+
 /// Whether a tensor of MarianMTModel's files is no parameter: it repeats the shared embedding under the name of one of its
 /// users, or holds the sinusoids. Adds to `differences` when its numbers are others.
 bool is_no_parameter(const std::string& tensor, const TensorFiles& files, const Model& model,

@@ -114,7 +114,8 @@ FolderPlan read_opt(std::string_view json, std::string_view name) {
 }
 
 KnownKeys opt_keys() {
-  KnownKeys keys{.obeyed = keys_of(OptFields()), .rules = {{.key = "layerdrop"}, {.key = "init_std"}}};
+  KnownKeys keys{.obeyed = keys_of(OptFields()),
+                 .rules = {{.key = "layerdrop"}, {.key = "activation_dropout"}, {.key = "init_std"}}};
   return keys.add(causal_keys());
 }
 

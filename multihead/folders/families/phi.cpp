@@ -9,6 +9,7 @@
 #include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/nn/head_geometry.h"
 
 namespace mh {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 /// Where a key may be missing, the start value is PhiConfig's default.
 struct PhiFields {
   int32_t vocabulary = 51200, positions = 2048, d_model = 2048, layers = 24, heads = 32, d_ff = 8192;
-  std::optional<int32_t> key_heads = {};
+  std::optional<int32_t> key_heads = {}, d_head = {};
   Activation activation = Activation::kGeluTanh;
   float epsilon = 1e-5f, dropout = 0, attention_dropout = 0;
   bool tied = false, query_key_norm = false;
@@ -32,6 +33,7 @@ struct PhiFields {
     v("num_hidden_layers", layers, {.low = 1, .high = 1024});
     v("num_attention_heads", heads, {.low = 1, .high = 1024});
     v("num_key_value_heads", key_heads, {.low = 1, .high = 1024});
+    v("head_dim", d_head, {.low = 1, .high = kLargestHead});
     v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
     v("hidden_act", activation, kHuggingFaceActivations);
     v("layer_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
@@ -88,7 +90,9 @@ CausalConfig phi_config(const PhiFields& f, const RopePositions& rope) {
                       .eos_id = f.end.value_or(-1),
                       .start_id = f.start.value_or(-1)};
   config.stack.layers.assign(static_cast<size_t>(f.layers),
-                             {.self_attention = {.heads = f.heads, .key_heads = f.key_heads.value_or(0)},
+                             {.self_attention = {.heads = f.heads,
+                                                 .d_key = f.d_head.value_or(0),
+                                                 .key_heads = f.key_heads.value_or(0)},
                               .feed_forward = {.d_ff = f.d_ff, .activation = f.activation}});
   return config;
 }
@@ -99,25 +103,26 @@ FolderPlan read_phi(std::string_view json, std::string_view name) {
   DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
   drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
-  if (fields.d_model % fields.heads != 0)
+  if (!fields.d_head && fields.d_model % fields.heads != 0)
     draft.wrong.push_back(no_divisor("num_attention_heads", fields.heads, "hidden_size", fields.d_model));
   if (fields.heads % key_heads != 0)
     draft.wrong.push_back(no_divisor("num_key_value_heads", key_heads, "num_attention_heads", fields.heads));
   if (fields.query_key_norm)
     draft.wrong.emplace_back("qk_layernorm is true; expected queries and keys without layer norms");
   const RopeFields rope = fields.older_rope ? *fields.older_rope : fields.rope.value_or(RopeFields{});
-  draft.config = phi_config(fields, positions_of(rope,
-                                                 {.base = fields.base,
-                                                  .d_head = fields.d_model / fields.heads,
-                                                  .rotated_share = fields.rotated_share,
-                                                  .max_positions = fields.positions},
-                                                 draft.wrong, draft.remarks));
+  draft.config =
+      phi_config(fields, positions_of(rope,
+                                      {.base = fields.base,
+                                       .d_head = fields.d_head.value_or(fields.d_model / fields.heads),
+                                       .rotated_share = fields.rotated_share,
+                                       .max_positions = fields.positions},
+                                      draft.wrong, draft.remarks));
   return decoder_plan({.model_type = "phi", .tensors = kPhiNames, .no_weights = kPhiNoWeights},
                       std::move(draft), kDecoderFields, name, grouped_heads);
 }
 
 KnownKeys phi_keys() {
-  KnownKeys keys{.obeyed = keys_of(PhiFields()), .rules = {{.key = "embd_pdrop"}}};
+  KnownKeys keys{.obeyed = keys_of(PhiFields()), .rules = {{.key = "embd_pdrop"}, {.key = "auto_map"}}};
   return keys.add(causal_keys());
 }
 

@@ -18,6 +18,7 @@ constexpr std::array kPhi3Names = {
 constexpr LlamaKind kPhi3 = {.model_type = "phi3",
                              .attention_biases = Biases::kNone,
                              .partial_rotary = true,
+                             .longrope_alone = true,
                              .residual_dropout = true,
                              .own_tensors = kPhi3Names,
                              .window = LlamaKind::Window::kAllLayers};
@@ -38,6 +39,7 @@ FolderPlan read_phi3(std::string_view json, std::string_view name) {
 KnownKeys phi3_keys() {
   KnownKeys keys = llama_kind_keys(kPhi3);
   keys.rules.push_back({.key = "embd_pdrop"});  // Phi3Model does not read it
+  keys.rules.push_back({.key = "auto_map"});    // of files from before transformers had the class
   return keys;
 }
 

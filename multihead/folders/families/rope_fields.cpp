@@ -150,7 +150,10 @@ RopePositions positions_of(RopeFields rope, const RopeContext& context, std::vec
         "original_max_position_embeddings is {}, and {} inside of rope_parameters; keep the right one",
         *rope.original_positions, *inside));
   }
-  return RopeReader(rope, context, wrong).read(remarks);
+  const double share = rope.rotated_share.value_or(1) != 1 ? *rope.rotated_share : context.rotated_share;
+  if (!context.all_turn || share == 1) return RopeReader(rope, context, wrong).read(remarks);
+  wrong.push_back(fmt::format("partial_rotary_factor is {}; expected 1: all numbers of a head turn", share));
+  return {.longest = context.max_positions};
 }
 
 }  // namespace mh

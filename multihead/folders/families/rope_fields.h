@@ -67,13 +67,14 @@ struct RopeContext {
   double base = 10000;       // where the fields have none
   int32_t d_head = 0;        // numbers of a head
   double rotated_share = 1;  // where the fields have none: of a head's numbers, from the first on
+  bool all_turn = false;     // whether another share is wrong
   int32_t max_positions = 0;
   std::optional<int32_t> original_positions = {};  // beside the fields, before theirs
 };
 
 /// What they say; `longest`: of texts, at most max_positions.
 struct RopePositions {
-  RotaryOptions rotary;
+  RotaryOptions rotary = {};
   int32_t longest = 0;
 };
 

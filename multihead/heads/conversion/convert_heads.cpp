@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/head_scheme.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/head_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {

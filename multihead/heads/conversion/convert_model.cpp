@@ -13,7 +13,7 @@
 #include "multihead/base/random.h"
 #include "multihead/batch/batch.h"
 #include "multihead/heads/sites/site_values.h"
-#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {

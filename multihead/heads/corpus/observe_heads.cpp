@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/corpus/corpus_reader.h"
 
 namespace mh {
 

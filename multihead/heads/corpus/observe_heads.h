@@ -8,8 +8,9 @@
 #include <string>
 
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/corpus/observe_corpus.h"
+#include "multihead/heads/sites/observe_text.h"
 
 namespace mh {
 

@@ -22,17 +22,17 @@ Tensor next_vectors(ConstMatrixView vectors, ConstMatrixView after) {
 }
 
 /// [1, d], or nothing where texts have other scores.
-Tensor vector_of_first(const SentenceModel& model, const ScoredTexts& texts, Sites* sites) {
+Tensor vector_of_first(const ScoredModel& model, const ScoredTexts& texts, Sites* sites) {
   if (texts.kind != ScoreKind::kVectors) return {};
   const std::vector<int64_t> first = {0};
-  const ScoredBatch batch = scored_batch(*model.folder.model, texts, first);
+  const ScoredBatch batch = scored_batch(*model.folder().model, texts, first);
   Tape tape;
   return copied(ScorePass(tape, model, texts.kind, batch, {.sites = sites}).vectors());
 }
 
 }  // namespace
 
-GateGradients gate_gradients(const SentenceModel& model, const ScoredTexts& texts,
+GateGradients gate_gradients(const ScoredModel& model, const ScoredTexts& texts,
                              const GateGradientOptions& options) {
   const bool vectors = texts.kind == ScoreKind::kVectors;
   const auto count = std::ssize(texts.texts);
@@ -40,7 +40,7 @@ GateGradients gate_gradients(const SentenceModel& model, const ScoredTexts& text
     throw UsageError(
         "a text's score is the cosine of its vector to the next text's; give at least two lines of text");
   GateGradients found;
-  const auto attentions = model.folder.model->attentions();
+  const auto attentions = model.folder().model->attentions();
   for (const auto& [name, heads, place] : attentions) {
     for (int h = 0; h < heads; ++h) found.heads.push_back({name, h});
   }
@@ -57,7 +57,7 @@ GateGradients gate_gradients(const SentenceModel& model, const ScoredTexts& text
     SiteValues values;
     values.watch("*.gates");
     SitesInTurn sites(options.sites, values);
-    const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
+    const ScoredBatch batch = scored_batch(*model.folder().model, texts, numbers);
     ScorePass pass(tape, model, texts.kind, batch, {.sites = &sites});
     const Tensor next = vectors ? next_vectors(pass.vectors(), after.view()) : Tensor();
     if (vectors) after = copied(pass.vectors().rows_between(0, 1));

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/importance/score_pass.h"
 
 namespace mh {
@@ -31,7 +32,7 @@ struct GateGradientOptions {
 };
 
 /// Throws UsageError on one text alone of ScoreKind::kVectors, Error when a gradient is not finite.
-GateGradients gate_gradients(const SentenceModel& model, const ScoredTexts& texts,
+GateGradients gate_gradients(const ScoredModel& model, const ScoredTexts& texts,
                              const GateGradientOptions& options = {});
 
 }  // namespace mh

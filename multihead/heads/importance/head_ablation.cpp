@@ -40,7 +40,7 @@ SiteValues ablated(const HeadName& head, int heads, const HeadAblationOptions& o
 
 }  // namespace
 
-std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& texts,
+std::vector<Tensor> mean_outputs(const ScoredModel& model, const ScoredTexts& texts,
                                  std::span<const HeadName> heads, int64_t max_batch_tokens, Sites* sites) {
   std::map<std::string, std::vector<double>> sums;  // of the columns of all heads of an attention
   for (const HeadName& head : heads) sums[head.attention];
@@ -50,7 +50,7 @@ std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& 
     SiteValues values;
     for (const auto& [attention, sum] : sums) values.keep(attention + ".heads");
     SitesInTurn both(sites, values);
-    const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
+    const ScoredBatch batch = scored_batch(*model.folder().model, texts, numbers);
     const ScorePass pass(tape, model, texts.kind, batch, {.sites = &both});
     for (auto& [attention, sum] : sums) {
       const Tensor& output = values.value(attention + ".heads");
@@ -64,7 +64,7 @@ std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& 
   std::vector<Tensor> means;
   for (const HeadName& head : heads) {
     const std::vector<double>& sum = sums[head.attention];
-    const int64_t size = std::ssize(sum) / model.folder.model->attention(head.attention).geometry().heads;
+    const int64_t size = std::ssize(sum) / model.folder().model->attention(head.attention).geometry().heads;
     Tensor& mean = means.emplace_back(1, size);
     for (int64_t c = 0; c < size; ++c) {
       const double all = sum[static_cast<size_t>(head.head * size + c)];
@@ -74,9 +74,9 @@ std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& 
   return means;
 }
 
-HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
-                          std::span<const HeadName> heads, const HeadAblationOptions& options) {
-  const Model& all = *model.folder.model;
+HeadAblation ablate_heads(const ScoredModel& model, const ScoredTexts& texts, std::span<const HeadName> heads,
+                          const HeadAblationOptions& options) {
+  const Model& all = *model.folder().model;
   std::map<std::string, int> heads_of;
   std::vector<HeadName> with_means;  // all heads of the attentions
   for (const HeadName& head : heads) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "multihead/base/enum_names.h"
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/importance/scored_texts.h"
 #include "multihead/nn/head_name.h"
 #include "multihead/nn/sites.h"
@@ -41,11 +41,11 @@ struct HeadAblation {
 };
 
 /// Throws UsageError on heads that the model does not have, Error when a score is not finite.
-HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
-                          std::span<const HeadName> heads, const HeadAblationOptions& options = {});
+HeadAblation ablate_heads(const ScoredModel& model, const ScoredTexts& texts, std::span<const HeadName> heads,
+                          const HeadAblationOptions& options = {});
 
 /// The mean of each head's output over the rows of the corpus, [1, d_value], in the order of `heads`.
-std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& texts,
+std::vector<Tensor> mean_outputs(const ScoredModel& model, const ScoredTexts& texts,
                                  std::span<const HeadName> heads, int64_t max_batch_tokens, Sites* sites);
 
 }  // namespace mh

@@ -67,22 +67,22 @@ std::vector<HeadName> heads_wanted(const Model& model, const std::vector<HeadPat
 
 }  // namespace
 
-ImportanceReport heads_importance(const SentenceModel& model, HeadsCorpus& corpus,
+ImportanceReport heads_importance(const ScoredModel& model, HeadsCorpus& corpus,
                                   const ImportanceOptions& options) {
   const Sites* const sites = options.texts.read.observe.sites;
-  if (sites != nullptr) model.folder.model->check(*sites);
-  heads_wanted(*model.folder.model, options.heads);  // before the corpus is read
-  return heads_importance(model, read_scored_texts(model.folder, corpus, options.texts), options);
+  if (sites != nullptr) model.folder().model->check(*sites);
+  heads_wanted(*model.folder().model, options.heads);  // before the corpus is read
+  return heads_importance(model, read_scored_texts(model.folder(), corpus, options.texts), options);
 }
 
-ImportanceReport heads_importance(const SentenceModel& model, const ScoredTexts& texts,
+ImportanceReport heads_importance(const ScoredModel& model, const ScoredTexts& texts,
                                   const ImportanceOptions& options) {
   const bool gradients = options.measure == ImportanceMeasure::kGradient;
   if (options.normalised && (!gradients || !options.heads.empty()))
     throw UsageError(
         "`normalised` divides by the norm of the gradients of all heads of an attention; leave it out, or "
         "take the gradients of all heads");
-  const std::vector<HeadName> heads = heads_wanted(*model.folder.model, options.heads);
+  const std::vector<HeadName> heads = heads_wanted(*model.folder().model, options.heads);
   const ObserveOptions& read = options.texts.read.observe;
   ImportanceReport report{
       .read = texts.read,

@@ -1,6 +1,6 @@
 // How much each head matters on a corpus, ranked: `multihead heads importance`.
 //
-//   const mh::SentenceModel model = mh::load_scored_model("demo");
+//   const mh::ScoredModel model = mh::load_scored_model("demo");
 //   mh::TextCorpus corpus(text);
 //   const mh::ImportanceReport report = mh::heads_importance(model, corpus, {.read = {.max_batch_tokens = 2048}});
 //   for (const mh::HeadImportance& head : report.heads) ... head.name.attention, head.name.head, head.importance.mean ...
@@ -22,6 +22,7 @@
 
 #include "multihead/base/enum_names.h"
 #include "multihead/base/interval.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/importance/head_ablation.h"
 #include "multihead/heads/importance/scored_texts.h"
 #include "multihead/nn/head_name.h"
@@ -86,10 +87,10 @@ struct ImportanceReport {
 /// Reads the corpus from where it is to its end; the ids of its tokens stay in memory. Throws UsageError, listing what exists, on
 /// heads that the model does not have, on `normalised` with ablations or with a choice of heads, and on what read_scored_texts()
 /// and gate_gradients() refuse; Error when a score or a gradient is not finite.
-ImportanceReport heads_importance(const SentenceModel& model, HeadsCorpus& corpus,
+ImportanceReport heads_importance(const ScoredModel& model, HeadsCorpus& corpus,
                                   const ImportanceOptions& options = {});
 /// The same of texts that were read.
-ImportanceReport heads_importance(const SentenceModel& model, const ScoredTexts& texts,
+ImportanceReport heads_importance(const ScoredModel& model, const ScoredTexts& texts,
                                   const ImportanceOptions& options = {});
 
 }  // namespace mh

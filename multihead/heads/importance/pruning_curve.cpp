@@ -42,11 +42,11 @@ std::vector<HeadName> muting_order(const ImportanceReport& report) {
   return order;
 }
 
-Tensor whole_vectors(const SentenceModel& model, const ScoredTexts& texts, const ObserveOptions& read) {
-  Tensor all(std::ssize(texts.texts), model.dimension);
+Tensor whole_vectors(const ScoredModel& model, const ScoredTexts& texts, const ObserveOptions& read) {
+  Tensor all(std::ssize(texts.texts), model.sentences().dimension);
   Tape tape;
   for (const auto& numbers : plan_scored(texts, read.max_batch_tokens)) {
-    const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
+    const ScoredBatch batch = scored_batch(*model.folder().model, texts, numbers);
     const ScorePass pass(tape, model, texts.kind, batch, {.sites = read.sites});
     for (size_t s = 0; s < numbers.size(); ++s)
       std::copy_n(pass.vectors().row(static_cast<int64_t>(s)), all.cols(), all.view().row(numbers[s]));
@@ -62,7 +62,7 @@ Interval loss_of(const std::vector<double>& whole, const std::vector<double>& wi
 
 }  // namespace
 
-std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts& texts,
+std::vector<double> scores_without(const ScoredModel& model, const ScoredTexts& texts,
                                    const std::vector<HeadName>& muted, const ObserveOptions& read,
                                    ConstMatrixView whole) {
   SiteValues values;
@@ -72,7 +72,7 @@ std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts
   Tape tape;
   std::vector<double> scores(texts.texts.size());
   for (const auto& numbers : plan_scored(texts, read.max_batch_tokens)) {
-    const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
+    const ScoredBatch batch = scored_batch(*model.folder().model, texts, numbers);
     ScorePass pass(tape, model, texts.kind, batch, {.sites = &sites});
     const ConstMatrixView references =
         whole.empty() ? whole : whole.rows_between(numbers.front(), numbers.back() + 1);
@@ -88,7 +88,7 @@ std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts
   return scores;
 }
 
-PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus, const ImportanceOptions& options,
+PruningCurve pruning_curve(const ScoredModel& model, HeadsCorpus& corpus, const ImportanceOptions& options,
                            const PruningCurveOptions& curve) {
   check_settings(curve);
   if (options.measure == ImportanceMeasure::kAlone)
@@ -96,7 +96,7 @@ PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus, cons
         "`by` alone ranks each head as the only one of its attention, and a curve mutes heads in one order; "
         "leave `curve` out, or choose another `by`");
   const ObserveOptions& read = options.texts.read.observe;
-  const auto halves = halves_of(read_scored_texts(model.folder, corpus, options.texts));
+  const auto halves = halves_of(read_scored_texts(model.folder(), corpus, options.texts));
   const ScoredTexts &ranked = halves.first, &scored = halves.second;
   const bool vectors = ranked.kind == ScoreKind::kVectors;
   if (scored.texts.empty() || (vectors && ranked.texts.size() < 2))

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/importance/heads_importance.h"
 
 namespace mh {
@@ -62,12 +63,12 @@ struct PruningCurve {
 
 /// Throws UsageError on options out of range, on ImportanceMeasure::kAlone, which gives no order to mute heads in, on fewer than
 /// two texts (three where the measure compares vectors), and as heads_importance() does. With `within_attentions` every attention loses its least head before any loses a second one.
-PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus, const ImportanceOptions& options,
+PruningCurve pruning_curve(const ScoredModel& model, HeadsCorpus& corpus, const ImportanceOptions& options,
                            const PruningCurveOptions& curve = {});
 
 /// The mean score of each text with these heads muted, per predicted token. whole: [texts, dimension] of ScoreKind::kVectors, the
 /// whole model's vectors.
-std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts& texts,
+std::vector<double> scores_without(const ScoredModel& model, const ScoredTexts& texts,
                                    const std::vector<HeadName>& muted, const ObserveOptions& read,
                                    ConstMatrixView whole);
 

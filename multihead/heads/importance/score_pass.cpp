@@ -49,7 +49,7 @@ std::vector<std::vector<int64_t>> plan_scored(const ScoredTexts& texts, int64_t 
   return plan_batches(sizes, {.max_tokens = max_batch_tokens, .order = BatchOptions::Order::kAsGiven});
 }
 
-ScorePass::ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, const ScoredBatch& batch,
+ScorePass::ScorePass(Tape& tape, const ScoredModel& model, ScoreKind kind, const ScoredBatch& batch,
                      const ScorePassOptions& options)
     : tape_(cleared(tape)),
       kind_(kind),
@@ -58,15 +58,16 @@ ScorePass::ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, con
       context_{.tape = tape_, .sites = listed_.sites(), .starts = options.starts},
       states_(last_states(model)) {}
 
-Var ScorePass::last_states(const SentenceModel& model) {
+Var ScorePass::last_states(const ScoredModel& model) {
   if (kind_ == ScoreKind::kVectors)
-    return model.vectors(context_, batch_.text.view(), false);  // a corpus is read without the prompt
+    return model.sentences().vectors(context_, batch_.text.view(),
+                                     false);  // a corpus is read without the prompt
   const bool translates = kind_ == ScoreKind::kTranslation;
-  const Var all = model.folder.model->read(context_, batch_.text.view(),
-                                           translates ? batch_.target.input.view() : Sequences());
+  const Var all = model.folder().model->read(context_, batch_.text.view(),
+                                             translates ? batch_.target.input.view() : Sequences());
   const Var read = take_rows(tape_, all, batch_.rows);
-  head_ = &model.folder.model->vocabulary();
-  return model.folder.model->word_states(context_, read);
+  head_ = &model.folder().model->vocabulary();
+  return model.folder().model->word_states(context_, read);
 }
 
 std::vector<double> ScorePass::scores(ConstMatrixView references, VocabularyScratch& scratch) {

@@ -10,6 +10,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/batch/batch.h"
 #include "multihead/batch/teacher_forced.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/importance/scored_texts.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/next_words.h"
@@ -43,7 +44,7 @@ class ScorePass {
  public:
   /// Clears the tape, whose memory the next pass uses again, and runs the model. REQUIRES: what is given outlives this. Throws
   /// Error when states are not finite.
-  ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, const ScoredBatch& batch,
+  ScorePass(Tape& tape, const ScoredModel& model, ScoreKind kind, const ScoredBatch& batch,
             const ScorePassOptions& options);
   ScorePass(const ScorePass&) = delete;
   ScorePass& operator=(const ScorePass&) = delete;
@@ -56,7 +57,7 @@ class ScorePass {
   Var sum(ConstMatrixView references, VocabularyScratch& scratch);
 
  private:
-  Var last_states(const SentenceModel& model);
+  Var last_states(const ScoredModel& model);
 
   Tape& tape_;
   ScoreKind kind_;

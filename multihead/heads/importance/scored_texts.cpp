@@ -12,6 +12,8 @@
 #include "multihead/base/random.h"
 #include "multihead/batch/check_ids.h"
 #include "multihead/folders/mask_token.h"
+#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/sites/inspected_texts.h"
 
 namespace mh {
 namespace {
@@ -55,16 +57,6 @@ ScoreKind score_kind(const ModelFolder& folder) {
   if (translates(folder)) return ScoreKind::kTranslation;
   if (!folder.model->predicts()) return ScoreKind::kVectors;
   return is_causal(folder) ? ScoreKind::kNextTokens : ScoreKind::kMaskedWords;
-}
-
-SentenceModel load_scored_model(const std::filesystem::path& path) {
-  SentenceModel model{.folder = load_model_folder(path)};
-  if (score_kind(model.folder) == ScoreKind::kVectors) {
-    read_sentence_steps(path, model);
-  } else if (const std::string line = model.folder.remark(); !line.empty()) {
-    model.remarks.push_back(line);
-  }
-  return model;
 }
 
 int64_t ScoredText::size() const {

@@ -10,13 +10,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <vector>
 
 #include "multihead/base/enum_names.h"
-#include "multihead/folders/sentence_model.h"
-#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/heads/corpus/observe_heads.h"
 
 namespace mh {
@@ -29,10 +27,6 @@ inline constexpr EnumNames<ScoreKind> kScoreKindNames = {{"translation", ScoreKi
 
 /// What can be scored of a model.
 ScoreKind score_kind(const ModelFolder& folder);
-
-/// The model with what its score needs: how a sentence's vector is made where nothing else can be scored
-/// (load_sentence_model()), or the folder alone. Throws as load_model_folder() and load_sentence_model() do.
-SentenceModel load_scored_model(const std::filesystem::path& path);
 
 struct ScoredText {
   int64_t number = 0;                // in the list that the corpus is, from 0; blank lines count

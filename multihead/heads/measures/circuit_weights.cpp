@@ -14,11 +14,11 @@
 #include "multihead/kernels/norm.h"
 #include "multihead/nn/canonical_weights.h"
 #include "multihead/nn/embedding.h"
-#include "multihead/nn/geometries/head_scheme.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/layer_weights.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/query_key_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {

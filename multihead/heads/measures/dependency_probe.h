@@ -13,12 +13,14 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/data/tree_bank.h"
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/nn/attention_place.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
+
+struct GoldTrees;
 
 class DependencyProbe : public CorpusObserver {
  public:

@@ -5,6 +5,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/sites/words.h"
 
 namespace mh {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/nn/attention_place.h"
 

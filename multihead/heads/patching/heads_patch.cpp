@@ -41,6 +41,7 @@ std::vector<std::vector<PatchPlace>> patch_places(const Model& model, const Patc
       add({.stack = std::string(attention.place.stack()),
            .layer = attention.place.layer,
            .attention = attention.name,
+           .kind = attention.place.kind,
            .head = head});
     }
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "multihead/base/enum_names.h"
+#include "multihead/nn/attention_place.h"
 
 namespace mh {
 
@@ -20,9 +21,10 @@ inline constexpr EnumNames<PatchedPart> kPatchedPartNames = {
 
 /// Where.
 struct PatchPlace {
-  std::string stack;           // "encoder", "decoder"
-  int layer = 0;               // of the stream also the number of layers: the last one's output
-  std::string attention = {};  // empty: the stream
+  std::string stack;                       // "encoder", "decoder"
+  int layer = 0;                           // of the stream also the number of layers: the last one's output
+  std::string attention = {};              // empty: the stream
+  std::optional<AttentionKind> kind = {};  // of the attention
   int head = 0;
   std::optional<int32_t> position = {};  // none: all positions
 };

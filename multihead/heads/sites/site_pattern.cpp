@@ -24,13 +24,9 @@ bool may_end(SitePart part, std::string_view end) {
 
 std::string_view SiteName::text() {
   if (!text_.empty()) return text_;
-  const auto made =
-      is_of_one_head(site_.part)
-          ? fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}.{}", site_.owner, name_of(site_.part),
-                             site_.head)
-          : fmt::format_to_n(memory_.data(), memory_.size(), "{}.{}", site_.owner, name_of(site_.part));
-  if (made.size > memory_.size()) return text_ = long_ = site_.name();
-  return text_ = {memory_.data(), made.size};
+  const size_t size = site_.write_name(memory_);
+  if (size > memory_.size()) return text_ = long_ = site_.name();
+  return text_ = {memory_.data(), size};
 }
 
 SitePattern::SitePattern(std::string text) : text_(std::move(text)) {

@@ -14,8 +14,8 @@
 
 #include "multihead/autograd/mix_heads.h"
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/geometries/shared_factors.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {

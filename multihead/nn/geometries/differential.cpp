@@ -15,8 +15,8 @@
 #include "multihead/autograd/differential.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/autograd/replace.h"
-#include "multihead/nn/geometries/weight_scheme.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {

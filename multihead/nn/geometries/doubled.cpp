@@ -3,8 +3,8 @@
 // differently. Cost: for each part d d parameters and, a row, d d multiply-adds more.
 #include <fmt/format.h>
 
-#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/geometries/separate_projections.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {

@@ -10,7 +10,7 @@
 // u v and Tk s u v.
 #include <algorithm>
 
-#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/head_scheme.h"
 
 namespace mh {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "multihead/autograd/normalise_heads.h"
 #include "multihead/kernels/attention.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/query_key_scheme.h"
 
 namespace mh {
 namespace {

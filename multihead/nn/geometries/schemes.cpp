@@ -5,9 +5,9 @@
 
 #include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
-#include "multihead/nn/geometries/head_scheme.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/head_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {

@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "multihead/kernels/attention.h"
-#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/geometries/separate_projections.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {

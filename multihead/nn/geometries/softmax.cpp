@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "multihead/autograd/replace.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "multihead/autograd/attention_maps.h"
 #include "multihead/autograd/ops.h"
-#include "multihead/nn/geometries/weight_scheme.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {
@@ -62,6 +62,14 @@ class TalkingValues final : public WeightedValues {
 
 class TalkingScheme final : public WeightScheme {
  public:
+  void find_problems(const HeadGeometry& g, const HeadScheme&,
+                     std::vector<std::string>& found) const override {
+    if (!g.soft_cap) return;
+    found.push_back(
+        "talking weights mix scores, of which soft_cap could cap those before or after; leave it unset or "
+        "set "
+        "weights to softmax");
+  }
   std::vector<GeometryPreset> presets() const override {
     return {{{"talking", "heads mix their scores, and their weights again (Shazeer et al. 2020); slow"},
              [](int h, int) { return HeadGeometry{.heads = h, .weights = HeadWeights::kTalking}; }}};

@@ -3,7 +3,7 @@
 // heads several query heads read the same ones. Tied keys cost nothing in self-attention, where they are
 // the queries; elsewhere they cost no parameters.
 #include "multihead/kernels/attention.h"
-#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {

@@ -238,7 +238,7 @@ TEST(BertConfigurations, OfItsRelativesToo) {
   refuses("modernbert", "layer_types", {"full_attention", "chunked_attention"},
           "layer_types names \"chunked_attention\"; expected \"full_attention\" or \"sliding_attention\"");
   refuses("modernbert", "local_attention", 0, "local_attention: expected an integer from 2");
-  refuses("modernbert", "rope_parameters", {{"full_attention", {{"rope_type", "yarn"}}}},
+  refuses("modernbert", "rope_parameters", {{"full_attention", {{"rope_type", "proportional"}}}},
           "rope_parameters.full_attention.rope_type: expected one of");
 }
 

@@ -224,7 +224,8 @@ TEST(DamagedLlama, PositionsThatAreNotSupportedAreNamed) {
     damaged.with([&](json& config) { config["rope_parameters"][key] = std::move(value); });
     damaged.expect_error(words);
   };
-  rope("rope_type", "yarn", "rope_type: expected one of \"default\", \"linear\", \"llama3\", got \"yarn\"");
+  rope("rope_type", "proportional",
+       "rope_type: expected one of \"default\", \"linear\", \"llama3\", \"yarn\", \"dynamic\", \"longrope\"");
   rope("factor", nullptr, "rope_type \"llama3\" needs factor");
   rope("original_max_position_embeddings", nullptr,
        "rope_type \"llama3\" needs original_max_position_embeddings");

@@ -380,8 +380,8 @@ TEST_F(ConvertModel, AttentionsMayLoseUnequallyManyHeads) {
   auto made = translator(without_heads(model, removed));
   EXPECT_EQ(shape_of(made->config()).encoder_heads, 4);
   ASSERT_EQ(shape_of(made->config()).own_heads.size(), 2u);
-  EXPECT_EQ(shape_of(made->config()).heads_of("encoder.1.self_attention").heads, 2);
-  EXPECT_EQ(shape_of(made->config()).heads_of("decoder.0.cross_attention").heads, 3);
+  EXPECT_EQ(shape_of(made->config()).heads_of({AttentionKind::kEncoderSelf, 1}).heads, 2);
+  EXPECT_EQ(shape_of(made->config()).heads_of({AttentionKind::kCross, 0}).heads, 3);
   EXPECT_EQ(made->attention("encoder.1.self_attention").heads(), 2);
   SiteValues muted;
   for (const std::string& head : removed) muted.mute(head);

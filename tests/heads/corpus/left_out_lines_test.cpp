@@ -61,13 +61,14 @@ TEST(LeftOutLines, EveryMeasureSaysIt) {
 }
 
 TEST(LeftOutLines, ATextOfWhichNothingIsPredictedIsNamed) {
-  const SentenceModel model = load_scored_model(golden_of_importance("generate/gpt2"));
-  const std::string single = model.folder.source_tokens().decode(std::vector<int32_t>{7});
-  ASSERT_EQ(model.folder.source_tokens().encode_ids(single).size(), 1u);
+  const ScoredModel model = load_scored_model(golden_of_importance("generate/gpt2"));
+  const std::string single = model.folder().source_tokens().decode(std::vector<int32_t>{7});
+  ASSERT_EQ(model.folder().source_tokens().encode_ids(single).size(), 1u);
   std::vector<std::string> remarks;
   TextCorpus corpus(HeadsText{.sources = {"the cat runs", single, "a park", single, single}});
-  const ScoredTexts texts = read_scored_texts(
-      model.folder, corpus, {.read = {.remark = [&](const std::string& line) { remarks.push_back(line); }}});
+  const ScoredTexts texts =
+      read_scored_texts(model.folder(), corpus,
+                        {.read = {.remark = [&](const std::string& line) { remarks.push_back(line); }}});
   EXPECT_EQ(texts.texts.size(), 2u);
   EXPECT_EQ(texts.texts[1].number, 2);
   EXPECT_THAT(remarks,

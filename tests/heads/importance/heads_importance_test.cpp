@@ -40,8 +40,10 @@ TEST(HeadImportance, OfVectorsCountsEveryTokenOfAText) {
   ScoredFamily family = std::move(scored_families().back());
   const Tensor plain = vectors_of_family(family);
   ASSERT_GT(plain.size(), 0);
-  family.model.prompt = "the cat ";
-  family.model.unpooled = 3;
+  SentenceModel with_prompt = load_sentence_model(golden_of_importance("sentences/modes"));
+  with_prompt.prompt = "the cat ";
+  with_prompt.unpooled = 3;
+  family.model = std::move(with_prompt);
   const Tensor prompted = vectors_of_family(family);
   for (int64_t i = 0; i < plain.size(); ++i) EXPECT_EQ(prompted.data()[i], plain.data()[i]);
 }
@@ -85,7 +87,7 @@ TEST(HeadImportance, AblationsAreWhatWholePassesLose) {
   for (const ScoredFamily& family : scored_families()) {
     SCOPED_TRACE(family.name);
     const Tensor whole = vectors_of_family(family);
-    const std::vector<HeadName> heads = family.model.folder.model->heads_named(HeadPattern("*"));
+    const std::vector<HeadName> heads = family.model.folder().model->heads_named(HeadPattern("*"));
     const std::vector<double> before = scores_with(family, nullptr, whole.view());
     for (const bool others : {false, true}) {
       const HeadAblation found =
@@ -110,7 +112,7 @@ TEST(HeadImportance, AblationsAreWhatWholePassesLose) {
 TEST(HeadImportance, AHeadMayBecomeItsMean) {
   for (const ScoredFamily& family : scored_families()) {
     SCOPED_TRACE(family.name);
-    const std::vector<HeadName> heads = family.model.folder.model->heads_named(HeadPattern("*"));
+    const std::vector<HeadName> heads = family.model.folder().model->heads_named(HeadPattern("*"));
     SiteValues seen;
     seen.keep("*.heads");
     const Tensor whole = vectors_of_family(family);
@@ -212,13 +214,14 @@ TEST(HeadImportance, OfThreeTokensIsAsCalculatedByHand) {
   config.stack.norm = {.kind = NormKind::kRms, .placement = NormPlacement::kPre};
   config.stack.layers = {{.self_attention = {.heads = 3, .d_key = 2, .d_value = 2, .biases = Biases::kNone},
                           .feed_forward = {.d_ff = 3, .biases = Biases::kNone}}};
-  SentenceModel model;
   auto causal = std::make_unique<CausalModel>(config);
   test::fill_parameters(*causal, 5);
   test::put_numbers(*causal, "decoder.0.feed_forward.w_2",
                     std::vector<std::vector<float>>(3, std::vector<float>(5, 0)));
   const test::WholeMatrices weights(*causal);
-  model.folder.model = std::move(causal);
+  ModelFolder folder;
+  folder.model = std::move(causal);
+  const ScoredModel model = std::move(folder);
   const std::vector<int32_t> ids = {3, 1, 6};
   const ScoredTexts texts{.kind = ScoreKind::kNextTokens,
                           .read = {.sentences = 1},
@@ -314,11 +317,11 @@ TEST(HeadImportance, NeitherBatchesNorThreadsChangeIt) {
 }
 
 TEST(HeadImportance, MasksAboutSoManyWordsAndNeverSpecialTokens) {
-  const SentenceModel bert = load_scored_model(golden_of_importance("fill/bert"));
+  const ScoredModel bert = load_scored_model(golden_of_importance("fill/bert"));
   const HeadsText text = lines_of_importance(false);
   const auto read = [&](double share, uint64_t seed) {
     TextCorpus corpus(text);
-    return read_scored_texts(bert.folder, corpus, {.masked = share, .seed = seed});
+    return read_scored_texts(bert.folder(), corpus, {.masked = share, .seed = seed});
   };
   TextCorpus corpus(text);
   const ScoredTexts few = read(0.15, 1), all = read(1, 1), other = read(0.15, 2);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/importance/score_pass.h"
 #include "tests/heads/small_translator.h"
 #include "tests/support/places.h"
@@ -30,21 +31,19 @@ inline HeadsText lines_of_importance(bool targets) {
 /// A model of each kind of score.
 struct ScoredFamily {
   std::string name;
-  SentenceModel model;
+  ScoredModel model;
   ScoredTexts texts;
 };
 
 inline std::vector<ScoredFamily> scored_families() {
   std::vector<ScoredFamily> all;
-  const auto add = [&](const char* name, SentenceModel model, bool targets = false) {
+  const auto add = [&](const char* name, ScoredModel model, bool targets = false) {
     const HeadsText text = lines_of_importance(targets);
     TextCorpus corpus(text);
-    ScoredTexts texts = read_scored_texts(model.folder, corpus, {});
+    ScoredTexts texts = read_scored_texts(model.folder(), corpus, {});
     all.push_back({name, std::move(model), std::move(texts)});
   };
-  SentenceModel translator;
-  translator.folder = small_translator(lines_of_importance(true).sources, 2);
-  add("translator", std::move(translator), true);
+  add("translator", small_translator(lines_of_importance(true).sources, 2), true);
   add("gpt2", load_scored_model(golden_of_importance("generate/gpt2")));
   add("bert", load_scored_model(golden_of_importance("fill/bert")));
   add("sentences", load_scored_model(golden_of_importance("sentences/modes")));
@@ -57,7 +56,7 @@ inline std::vector<double> scores_with(const ScoredFamily& family, Sites* sites,
   VocabularyScratch scratch;
   std::vector<int64_t> numbers;
   for (int64_t n = 0; n < std::ssize(family.texts.texts); ++n) numbers.push_back(n);
-  const ScoredBatch batch = scored_batch(*family.model.folder.model, family.texts, numbers);
+  const ScoredBatch batch = scored_batch(*family.model.folder().model, family.texts, numbers);
   Tape tape;
   ScorePass pass(tape, family.model, family.texts.kind, batch, {.sites = sites});
   return pass.scores(references, scratch);
@@ -67,7 +66,7 @@ inline Tensor vectors_of_family(const ScoredFamily& family) {
   if (family.texts.kind != ScoreKind::kVectors) return {};
   std::vector<int64_t> numbers;
   for (int64_t n = 0; n < std::ssize(family.texts.texts); ++n) numbers.push_back(n);
-  const ScoredBatch batch = scored_batch(*family.model.folder.model, family.texts, numbers);
+  const ScoredBatch batch = scored_batch(*family.model.folder().model, family.texts, numbers);
   Tape tape;
   return copied(ScorePass(tape, family.model, family.texts.kind, batch, {}).vectors());
 }

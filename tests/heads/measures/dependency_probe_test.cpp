@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
+#include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/measures/spanning_tree.h"
 #include "tests/heads/measures/synthetic.h"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/measures/heads_stats.h"
 #include "multihead/heads/sites/words.h"
 #include "tests/heads/measures/synthetic.h"

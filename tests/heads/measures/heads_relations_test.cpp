@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/measures/heads_stats.h"
 #include "multihead/heads/measures/induction.h"
 #include "multihead/models/causal_model.h"

@@ -53,8 +53,8 @@ HeadsText turned_text(bool translations) {
   return text;
 }
 
-Reports reports_of(const SentenceModel& model, bool translations) {
-  const ModelFolder& folder = model.folder;
+Reports reports_of(const ScoredModel& model, bool translations) {
+  const ModelFolder& folder = model.folder();
   const HeadsText text = turned_text(translations);
   Reports all;
   const auto corpus = [&] { return std::make_unique<TextCorpus>(text); };
@@ -83,11 +83,11 @@ Reports reports_of(const SentenceModel& model, bool translations) {
   }
   const bool vectors = kind == ScoreKind::kVectors;
   const AttributionOptions options{.target = translations ? "two cats run" : "", .steps = 8};
-  all.emplace_back(
-      "attribution",
-      attribution_json(vectors ? heads_attribution(model, text.sources[0], text.sources[1], {.steps = 8})
-                               : heads_attribution(folder, text.sources[0], options),
-                       "m", text.sources[0]));
+  all.emplace_back("attribution",
+                   attribution_json(vectors ? heads_attribution(model.sentences(), text.sources[0],
+                                                                text.sources[1], {.steps = 8})
+                                            : heads_attribution(folder, text.sources[0], options),
+                                    "m", text.sources[0]));
   if (kind == ScoreKind::kNextTokens) {
     all.emplace_back("patch", patch_json(heads_patch(folder, {.clean = "two dogs run in the",
                                                               .corrupt = "two cats run in the",
@@ -113,9 +113,9 @@ void expect_alike(const nlohmann::json& a, const nlohmann::json& b, const std::s
   }
 }
 
-void expect_nothing_moves(SentenceModel model, bool translations = false) {
+void expect_nothing_moves(ScoredModel model, bool translations = false) {
   const Reports before = reports_of(model, translations);
-  test::turn_heads(*model.folder.model, 5);
+  test::turn_heads(*model.folder().model, 5);
   const Reports after = reports_of(model, translations);
   ASSERT_EQ(before.size(), after.size());
   for (size_t i = 0; i < before.size(); ++i)
@@ -123,18 +123,12 @@ void expect_nothing_moves(SentenceModel model, bool translations = false) {
                  before[i].first);
 }
 
-SentenceModel alone(ModelFolder folder) {
-  SentenceModel model{.folder = std::move(folder)};
-  model.longest = 43;
-  return model;
-}
-
 TEST(TurnedHeads, OfATranslatorSayTheSame) {
-  expect_nothing_moves(alone(test::attribution_translator()), true);
+  expect_nothing_moves(test::attribution_translator(), true);
 }
 
 TEST(TurnedHeads, OfAnEncoderSayTheSame) {
-  expect_nothing_moves(alone(test::attribution_encoder()));
+  expect_nothing_moves(test::attribution_encoder());
 }
 
 TEST(TurnedHeads, OfASentenceModelSayTheSame) {
@@ -143,7 +137,7 @@ TEST(TurnedHeads, OfASentenceModelSayTheSame) {
 
 // Norms of queries and keys leave W^Q and W^K as they are; six heads share two heads of keys and values.
 TEST(TurnedHeads, WithNormsOfQueriesAndKeysSayTheSame) {
-  expect_nothing_moves(alone(test::attribution_llama()));
+  expect_nothing_moves(test::attribution_llama());
 }
 
 TEST(TurnedHeads, WithRotaryPositionsSayTheSame) {
@@ -154,8 +148,7 @@ TEST(TurnedHeads, WithRotaryPositionsSayTheSame) {
   config.positions = config.stack.positions = Positions::kRotary;
   for (LayerConfig& layer : config.stack.layers)
     layer.self_attention = {.heads = 6, .d_key = 4, .d_value = 5, .key_heads = 3, .value_heads = 2};
-  expect_nothing_moves(
-      alone(test::attribution_folder(std::make_unique<CausalModel>(config), std::move(tokenizer))));
+  expect_nothing_moves(test::attribution_folder(std::make_unique<CausalModel>(config), std::move(tokenizer)));
 }
 
 // The turn itself: weights are other numbers, outputs are not; and an R that rotary positions do not allow moves them.

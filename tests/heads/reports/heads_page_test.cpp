@@ -215,7 +215,7 @@ TEST(HeadsPage, RefusesWhatIsNotThere) {
   EXPECT_THAT([&] { page_of(demo, {{""}}); }, testing::Throws<Error>());
   EXPECT_THAT([&] { page_of(demo, {{"a cat ."}}, {}, "encoder.7.self_attention"); },
               testing::ThrowsMessage<UsageError>(HasSubstr("encoder.7.self_attention")));
-  EXPECT_THAT([&] { page_of(demo, {{repeated("a cat", 20)}}, {.most_bytes = 1000}); },
+  EXPECT_THAT([&] { page_of(demo, {{repeated("a cat", 20)}}, {.most_megabytes = 0}); },
               testing::ThrowsMessage<UsageError>(HasSubstr("`max_size`")));
 }
 

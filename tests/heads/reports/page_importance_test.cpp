@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/attribution/heads_attribution.h"
 #include "multihead/heads/importance/heads_importance.h"
 #include "multihead/heads/reports/page/heads_page.h"
@@ -21,18 +22,18 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-PageEvidence importance_of_page(const SentenceModel& model, const std::vector<PageText>& texts) {
+PageEvidence importance_of_page(const ScoredModel& model, const std::vector<PageText>& texts) {
   TextCorpus corpus(corpus_text(texts)), own(corpus_text(texts));
   PageEvidence evidence{.stats = R"({"heads": []})"};
   add_importance(model, corpus, own, {.model = "model"}, evidence);
   return evidence;
 }
 
-json run_of(const SentenceModel& model, const std::vector<PageText>& texts) {
-  const Model::Attention first = model.folder.model->attentions().front();
+json run_of(const ScoredModel& model, const std::vector<PageText>& texts) {
+  const Model::Attention first = model.folder().model->attentions().front();
   HeadsPage page({.head = first.name + ".0"});
   page.add_run({.name = "model",
-                .folder = &model.folder,
+                .folder = &model.folder(),
                 .evidence = importance_of_page(model, texts),
                 .attributions = page_attributions(model, texts, "model")},
                texts);
@@ -46,7 +47,7 @@ std::vector<std::string> methods_of(const json& attribution) {
 }
 
 TEST(PageImportance, SaysWhatHeadsOfATranslatorCountFor) {
-  const SentenceModel model = load_scored_model("demo");
+  const ScoredModel model = load_scored_model("demo");
   const std::vector<PageText> texts = {{"the small dog sees a cat ."}, {"a man reads the old book ."}};
   const json evidence = run_of(model, texts)["evidence"];
   TextCorpus corpus(corpus_text(texts));
@@ -63,10 +64,10 @@ TEST(PageImportance, SaysWhatHeadsOfATranslatorCountFor) {
 }
 
 TEST(PageImportance, SaysWhatTokensCountFor) {
-  const SentenceModel model = load_scored_model("demo");
+  const ScoredModel model = load_scored_model("demo");
   const std::string text = "the small dog sees a cat .", german = "der kleine Hund sieht eine Katze .";
   const json attribution = run_of(model, {{text, german}})["texts"][0]["attribution"];
-  const AttributionReport found = heads_attribution(model.folder, text, {.target = german});
+  const AttributionReport found = heads_attribution(model.folder(), text, {.target = german});
   EXPECT_EQ(attribution["token"], found.explained);
   EXPECT_NEAR(attribution["score"].get<double>(), found.score, 1e-9);
   EXPECT_EQ(methods_of(attribution).size(), kAttributionMethodNames.size());
@@ -77,7 +78,7 @@ TEST(PageImportance, SaysWhatTokensCountFor) {
 }
 
 TEST(PageImportance, LeavesOutWhatTakesManyRunsOfLongTexts) {
-  const SentenceModel model = load_scored_model("demo");
+  const ScoredModel model = load_scored_model("demo");
   std::string text;
   for (int i = 0; i < 11; ++i) text += "a cat sees the dog ";
   const json run = run_of(model, {{text + "."}, {"a cat runs ."}});
@@ -86,13 +87,13 @@ TEST(PageImportance, LeavesOutWhatTakesManyRunsOfLongTexts) {
 }
 
 TEST(PageImportance, NeedsAnAttributionForEachText) {
-  const SentenceModel model = load_scored_model("demo");
+  const ScoredModel model = load_scored_model("demo");
   const std::vector<PageText> texts = {{"a cat runs ."}, {"a dog runs ."}};
   HeadsPage page({.head = "encoder.0.self_attention.0"});
   EXPECT_THAT(
       [&] {
         page.add_run({.name = "model",
-                      .folder = &model.folder,
+                      .folder = &model.folder(),
                       .evidence = {.stats = R"({"heads": []})"},
                       .attributions = no_attributions({texts[0]}, "why")},
                      texts);
@@ -102,7 +103,7 @@ TEST(PageImportance, NeedsAnAttributionForEachText) {
 
 // A page without attributions has no tab for them.
 TEST(PageImportance, OfOneVectorHasNoAttribution) {
-  const SentenceModel model =
+  const ScoredModel model =
       load_scored_model(std::filesystem::path(goldens_folder()) / "sentences" / "modes");
   EXPECT_TRUE(page_attributions(model, {{"two dogs run"}}, "model").empty());
   EXPECT_EQ(page_attributions(model, {{"two dogs run"}, {"a cat"}}, "model").size(), 2u);
@@ -111,7 +112,7 @@ TEST(PageImportance, OfOneVectorHasNoAttribution) {
 TEST(SlowPageImportance, OfVectorsNeedsTwoTexts) {
   const char* models = std::getenv("MULTIHEAD_MODELS");
   if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models makes";
-  const SentenceModel model = load_scored_model(std::filesystem::path(models) / "minilm");
+  const ScoredModel model = load_scored_model(std::filesystem::path(models) / "minilm");
   const json one = run_of(model, {{"Two dogs run."}});
   EXPECT_TRUE(one["texts"][0]["attribution"].is_null());
   EXPECT_TRUE(one["evidence"]["importance"].is_null());

@@ -190,6 +190,24 @@ TEST(Trace, ShowsWhatPositionsAddToScores) {
   EXPECT_NEAR(shaw.step("bias_0").value(0, 18), products(0, 16 + 16) / std::sqrt(6), 1e-5);
 }
 
+TEST(Trace, ShowsTheSoftCap) {
+  for (const Positions positions : {Positions::kNone, Positions::kAlibi}) {
+    const TracedLayer traced({.heads = 2, .soft_cap = 0.25f}, 6, positions);
+    const AttentionTrace trace =
+        trace_attention(traced.layer, random_rows(5, 6, 1).view(), {}, Mask::causal());
+    EXPECT_EQ(trace.step("capped_1").formula, "0.25 tanh(scaled_1 / 0.25)");
+    EXPECT_EQ(trace.step("capped_1").owner, "head 1");
+    DoubleMatrix expected = in_double(trace.step("scaled_1").value.view());
+    for (int64_t i = 0; i < expected.size(); ++i)
+      expected.data()[i] = 0.25 * std::tanh(expected.data()[i] / 0.25);
+    expect_near(trace.step("capped_1").value, expected);
+    if (positions == Positions::kAlibi) {
+      EXPECT_EQ(trace.step("biased_1").formula, "capped_1 + bias_1");
+    }
+    EXPECT_LT(trace.difference, 1e-5);
+  }
+}
+
 TEST(Trace, ShowsTheDifferenceOfTwoSoftmaxes) {
   const Tensor x = random_rows(5, 12, 3), none;
   TracedLayer made({.heads = 3, .weights = HeadWeights::kDifferential}, 12);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/importance/head_ablation.h"
 #include "multihead/heads/sites/observe_text.h"
@@ -43,13 +44,13 @@ std::map<int64_t, double> sums_of_lines(const ScoredFamily& family, SiteValues* 
   TextCorpus corpus(lines_of_importance(targets));
   MeansOfLines means;
   CorpusObserver* const observers[] = {&means};
-  observe_heads(family.model.folder, corpus, observers,
+  observe_heads(family.model.folder(), corpus, observers,
                 {.observe = {.max_batch_tokens = tokens, .sites = values}});
   return means.found;
 }
 
 SiteReplacement put_in_text(const ScoredFamily& family, int32_t number) {
-  const Model& model = *family.model.folder.model;
+  const Model& model = *family.model.folder().model;
   const std::string stack = family.name == "gpt2" ? "decoder" : "encoder";
   SiteReplacement one{
       .site = stack + ".0.input", .sequence = number, .numbers = Tensor(1, model.facts().d_model)};
@@ -77,7 +78,7 @@ TEST(EditsOfACorpus, MeetTheLineOfThatNumber) {
 
 TEST(EditsOfACorpus, ReachTheScoresOfThatLineInEveryBatch) {
   for (const ScoredFamily& family : scored_families()) {
-    const std::vector<HeadName> heads = {family.model.folder.model->heads_named(HeadPattern("*"))[0]};
+    const std::vector<HeadName> heads = {family.model.folder().model->heads_named(HeadPattern("*"))[0]};
     const auto scores = [&](Sites* sites, int64_t tokens) {
       return ablate_heads(family.model, family.texts, heads, {.max_batch_tokens = tokens, .sites = sites});
     };
@@ -103,7 +104,7 @@ TEST(EditsOfACorpus, ReachTheScoresOfThatLineInEveryBatch) {
 TEST(EditsOfACorpus, OfTextsThatAreObservedOneByOne) {
   const ScoredFamily family = std::move(scored_families()[2]);
   const auto seen = [&](Sites* sites, std::optional<int64_t> number) {
-    const Observation one = observe_text(family.model.folder, "two dogs run", {},
+    const Observation one = observe_text(family.model.folder(), "two dogs run", {},
                                          {.keep = {"encoder.states"}, .sites = sites, .number = number});
     return copied(one.value("encoder.states").view());
   };

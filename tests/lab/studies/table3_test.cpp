@@ -141,7 +141,7 @@ void expect_the_papers_rows(const std::vector<Row>& rows, bool text) {
     EXPECT_EQ(m.encoder_layers, m.decoder_layers);
     EXPECT_EQ(m.encoder_heads, m.decoder_heads);
     EXPECT_EQ(m.encoder_ff, m.decoder_ff);
-    const HeadGeometry heads = completed(m.heads_of("encoder.0.self_attention"), m.d_model, "encoder");
+    const HeadGeometry heads = completed(m.heads_of({AttentionKind::kEncoderSelf, 0}), m.d_model, "encoder");
     const int32_t size = base.d_model / base.encoder_heads;
     EXPECT_DOUBLE_EQ(part(heads.d_key, size), p.key / of_base.key);
     EXPECT_DOUBLE_EQ(part(heads.d_value, size), p.value / of_base.value);

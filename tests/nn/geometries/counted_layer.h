@@ -89,6 +89,15 @@ inline std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q
   scores = weighing.counted_scores(std::move(scores));
   done("scores");
   for (Rows& head : scores) {
+    for (size_t i = 0; i < q.size() && g.soft_cap; ++i) {
+      for (size_t j = 0; j < k.size(); ++j) {
+        if (computed(i, j))
+          head[i][j] = Counted{0.5f} * exponential(Counted{2} * head[i][j]);  // in place of tanh
+      }
+    }
+  }
+  if (g.soft_cap) done("soft cap");
+  for (Rows& head : scores) {
     for (size_t i = 0; i < q.size(); ++i) {
       Counted highest{-1e30f}, total{0};
       for (size_t j = 0; j < k.size(); ++j) {

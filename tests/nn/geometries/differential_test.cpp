@@ -80,6 +80,8 @@ const Registered<WeightOracle, HeadWeights> register_differential(HeadWeights::k
 using enum Positions;
 const HeadGeometry kDifferentialGroups = {
     .heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .weights = HeadWeights::kDifferential};
+const HeadGeometry kCappedPairs = {
+    .heads = 3, .d_key = 2, .d_value = 3, .weights = HeadWeights::kDifferential, .soft_cap = 0.75f};
 
 INSTANTIATE_TEST_SUITE_P(
     Differential, Geometry,
@@ -87,12 +89,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"differential groups", kDifferentialGroups, 5},
         Case{"differential rotary", kDifferentialGroups, 5, {kRotary, AttentionDirection::kCausal}},
         Case{"differential alibi", kDifferentialGroups, 5, {kAlibi, AttentionDirection::kBidirectional}},
-        Case{"differential t5", kDifferentialGroups, 5, {kT5, AttentionDirection::kCausal}}),
+        Case{"differential t5", kDifferentialGroups, 5, {kT5, AttentionDirection::kCausal}},
+        Case{"differential with a soft cap", kCappedPairs, 5, {kRotary, AttentionDirection::kCausal}}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(Differential, LedgerOf,
                          testing::Values(Case{"differential groups", kDifferentialGroups, 5},
                                          Case{"rotary differential", kDifferentialGroups, 5, {kRotary}},
-                                         Case{"t5 differential", kDifferentialGroups, 5, {kT5}}),
+                                         Case{"t5 differential", kDifferentialGroups, 5, {kT5}},
+                                         Case{"differential with a soft cap", kCappedPairs, 5}),
                          name_of_case);
 
 TEST(DifferentialHeads, WhatCannotBe) {

@@ -77,6 +77,7 @@ inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p
         const int64_t row = queries.begin(s) + i;
         for (int32_t j = 0; j < keys.length(s); ++j) {
           for (int64_t c = 0; c < qk.q.cols(); ++c) of(i, j) += qk.q(row, c) * qk.k(keys.begin(s) + j, c);
+          if (g.soft_cap) of(i, j) = double{*g.soft_cap} * std::tanh(of(i, j) / double{*g.soft_cap});
           const int distance = j - (i + keys.length(s) - queries.length(s));
           of(i, j) += added_to_score(g, order, p, map, qk.q, row, distance);
         }

@@ -77,12 +77,22 @@ const Registered<QueryKeyOracle, QueryKeyNorm> register_rms(QueryKeyNorm::kRms, 
 const HeadGeometry kRms = {.heads = 4, .d_key = 4, .key_heads = 2, .query_key_norm = QueryKeyNorm::kRms};
 const HeadGeometry kCosine = {
     .heads = 4, .d_key = 2, .key_heads = 2, .query_key_norm = QueryKeyNorm::kL2, .scale = 3.0f};
+const HeadGeometry kCappedCosine = {.heads = 4,
+                                    .d_key = 2,
+                                    .key_heads = 2,
+                                    .query_key_norm = QueryKeyNorm::kL2,
+                                    .scale = 3.0f,
+                                    .soft_cap = 1.25f};
 const HeadGeometry kTied = {.heads = 2, .scores = Scores::kTied, .query_key_norm = QueryKeyNorm::kL2};
 
 INSTANTIATE_TEST_SUITE_P(
     QueryKeyNorm, Geometry,
     testing::Values(
-        Case{"normalised", kCosine, 5},
+        Case{"normalised", kCosine, 5}, Case{"normalised with a soft cap", kCappedCosine, 5},
+        Case{"rms with a soft cap",
+             {.heads = 2, .query_key_norm = QueryKeyNorm::kRms, .soft_cap = 0.75f},
+             8,
+             {Positions::kRotary, AttentionDirection::kCausal}},
         Case{"normalised rotary", kCosine, 5, {Positions::kRotary, AttentionDirection::kCausal}},
         Case{"normalised shaw", kCosine, 5, {Positions::kShaw, AttentionDirection::kBidirectional}},
         Case{"normalised slices",
@@ -103,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"normed groups",
              {.heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .query_key_norm = QueryKeyNorm::kL2},
              5},
-        Case{"normed tied", kTied, 6}, Case{"rms", kRms, 5},
+        Case{"normed tied", kTied, 6}, Case{"rms", kRms, 5}, Case{"normed with a soft cap", kCappedCosine, 5},
         Case{"rms latent",
              {.heads = 2, .scores = Scores::kLatent, .latent_size = 3, .query_key_norm = QueryKeyNorm::kRms},
              6}),

@@ -65,5 +65,12 @@ INSTANTIATE_TEST_SUITE_P(
         5}),
     name_of_case);
 
+TEST(TalkingHeads, WhatCannotBe) {
+  expect_problem(
+      {.heads = 2, .weights = HeadWeights::kTalking, .soft_cap = 50.0f}, 8,
+      "talking weights mix scores, of which soft_cap could cap those before or after; leave it unset or "
+      "set weights to softmax");
+}
+
 }  // namespace
 }  // namespace mh::test

@@ -24,6 +24,7 @@ const Registered<HeadOracle, Scores> register_tied(Scores::kTied, tied);
 
 const HeadGeometry kGroups = {.heads = 4, .d_key = 6, .d_value = 3, .key_heads = 2};
 const HeadGeometry kSmallGroups = {.heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2};
+const HeadGeometry kCapped = {.heads = 4, .d_key = 6, .d_value = 3, .key_heads = 2, .soft_cap = 0.75f};
 const HeadGeometry kThree = {.heads = 3, .d_key = 2};
 const HeadGeometry kSizes = {.heads = 3, .d_key = 5, .d_value = 2};
 const HeadGeometry kTwoGroups = {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2};
@@ -41,7 +42,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"alibi", kThree, 5, {kAlibi, kCausal}},
         Case{"alibi both ways", kGroups, 5, {kAlibi, kBidirectional}}, Case{"t5", kThree, 5, {kT5, kCausal}},
         Case{"t5 both ways", kGroups, 5, {kT5, kBidirectional}}, Case{"shaw", kThree, 5, {kShaw, kCausal}},
-        Case{"shaw both ways", kGroups, 5, {kShaw, kBidirectional}}),
+        Case{"shaw both ways", kGroups, 5, {kShaw, kBidirectional}}, Case{"soft cap", kCapped, 5},
+        Case{"soft cap rotary", kCapped, 5, {kRotary, kCausal}},
+        Case{"soft cap alibi", kCapped, 5, {kAlibi, kBidirectional}},
+        Case{"soft cap t5", kCapped, 5, {kT5, kCausal}},
+        Case{"soft cap shaw", kCapped, 5, {kShaw, kBidirectional}}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(
     WholeRow, LedgerOf,
@@ -52,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"groups of keys and of values", kTwoGroups, 5},
                     Case{"rotary groups", kSmallGroups, 5, {kRotary}},
                     Case{"alibi groups", kSmallGroups, 5, {kAlibi}},
-                    Case{"shaw groups", kSmallGroups, 5, {kShaw}}),
+                    Case{"shaw groups", kSmallGroups, 5, {kShaw}}, Case{"soft cap", kCapped, 5},
+                    Case{"soft cap shaw", kCapped, 5, {kShaw}}),
     name_of_case);
 
 TEST(WholeRowHeads, WhatCannotBe) {
@@ -62,6 +68,8 @@ TEST(WholeRowHeads, WhatCannotBe) {
       {.heads = 4, .key_heads = 2, .initialisation = HeadInitialisation::kCopiedKeys}, 8,
       "initialisation copied_keys needs queries and keys of the same shape; set scores to query_key, "
       "key_heads to 0");
+  expect_problem({.heads = 4, .soft_cap = 0.0f}, 8,
+                 "soft_cap is 0; expected a positive number, for example 50, or leave it unset");
 }
 
 TEST(WholeRowHeads, CopiedKeysAreTheQueries) {

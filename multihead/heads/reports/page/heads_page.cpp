@@ -183,9 +183,9 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
   const bool opens = data_->runs.empty();  // the page opens at this run
   if (opens && !options_.head.empty()) {
     const HeadName head = folder.model->heads_named(HeadPattern(options_.head)).front();
-    data_->opens = opening_at(evidence, head.name());
+    data_->opens = opening_at(*folder.model, evidence, head.name());
   } else if (opens) {
-    data_->opens = best_opening(evidence);
+    data_->opens = best_opening(*folder.model, evidence);
   }
   if (!run.walk.empty()) folder.model->attention(run.walk);
   HeadsJson json{{"name", run.name},
@@ -225,11 +225,11 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (walks)
       json["walk"] = json_of_walk(trace_attention(*folder.model, run.walk, seen.values), data_->numbers);
     // Deflating and base64 leave about as much as there was.
-    if (data_->numbers.bytes().size() > options_.most_bytes)
+    if (data_->numbers.bytes().size() > options_.most_bytes())
       throw UsageError(
           fmt::format("the page would have more than {} MB; give fewer or shorter texts, fewer models, or a "
                       "larger `max_size`",
-                      options_.most_bytes >> 20));
+                      options_.most_megabytes));
   }
   data_->runs.push_back(std::move(json));
 }
@@ -252,11 +252,11 @@ std::string HeadsPage::html() const {
                        {"mode", name_of(options_.mode)},
                        {"runs", data_->runs}};
   std::string html = page_with(packed_page(written(page), data_->numbers.bytes()));
-  if (html.size() > options_.most_bytes)
+  if (html.size() > options_.most_bytes())
     throw UsageError(
         fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no `walk`, or a "
                     "larger `max_size`",
-                    static_cast<double>(html.size()) / (1 << 20), options_.most_bytes >> 20));
+                    static_cast<double>(html.size()) / (1 << 20), options_.most_megabytes));
   return html;
 }
 

@@ -52,11 +52,25 @@ struct PageRun {
   std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
 };
 
+inline constexpr const char* kPageGroup = "The page";
+
 struct HeadsPageOptions {
   std::string command = {};  // what the foot of the page says it was made with
   PageMode mode = PageMode::kOne;
-  std::string head = {};  // opens at this head; empty: at the one with the best evidence
-  size_t most_bytes = size_t{32} << 20;
+  std::string head = {};  // empty: the one with the best evidence
+  int64_t most_megabytes = 32;
+
+  size_t most_bytes() const { return static_cast<size_t>(most_megabytes) << 20; }
+
+  template <class V>
+  void visit(V& v) {
+    v("head", head, {},
+      {.group = kPageGroup,
+       .help = "Open at this head; without: at the one with the best evidence",
+       .value = "HEAD"});
+    v("max_size", most_megabytes, {.low = 1, .high = 1024},
+      {.group = kPageGroup, .help = "Largest page, in MB", .rare = true});
+  }
 };
 
 class HeadsPage {
@@ -65,7 +79,7 @@ class HeadsPage {
   ~HeadsPage();
 
   /// Runs the model on the texts. Throws UsageError on a run whose attentions are not those of the first (of PageMode::kTime), on
-  /// another kind of model (of kCompare), on a walk that it does not have, and when the page grows beyond most_bytes, saying
+  /// another kind of model (of kCompare), on a walk that it does not have, and when the page grows beyond most_megabytes, saying
   /// what to leave out; FormatError on an empty text and on another number of attributions than of texts; and as observe_text()
   /// does.
   void add_run(const PageRun& run, const std::vector<PageText>& texts);

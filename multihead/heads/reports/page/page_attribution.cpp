@@ -27,15 +27,15 @@ std::vector<AttributionMethod> methods_for(size_t tokens) {
 
 }  // namespace
 
-std::vector<std::string> page_attributions(const SentenceModel& model, const std::vector<PageText>& texts,
+std::vector<std::string> page_attributions(const ScoredModel& model, const std::vector<PageText>& texts,
                                            const std::string& name) {
-  const bool vectors = score_kind(model.folder) == ScoreKind::kVectors;
+  const bool vectors = score_kind(model.folder()) == ScoreKind::kVectors;
   if (vectors && texts.size() == 1) return {};  // a cosine is explained, which needs a second text
   std::vector<std::string> found;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string& text = texts[i].source;
-    size_t tokens = model.folder.source_tokens().encode_ids(text).size();
-    if (!texts[i].target.empty()) tokens += model.folder.target_tokens().encode_ids(texts[i].target).size();
+    size_t tokens = model.folder().source_tokens().encode_ids(text).size();
+    if (!texts[i].target.empty()) tokens += model.folder().target_tokens().encode_ids(texts[i].target).size();
     if (tokens > kMostTokens) {
       found.push_back(reason(fmt::format("The text has {} tokens, and attributions are made of at most {}.",
                                          tokens, kMostTokens)));
@@ -45,8 +45,8 @@ std::vector<std::string> page_attributions(const SentenceModel& model, const std
     try {
       if (!vectors) options.target = texts[i].target;
       found.push_back(attribution_json(
-          vectors ? heads_attribution(model, text, texts[(i + 1) % texts.size()].source, options)
-                  : heads_attribution(model.folder, text, options),
+          vectors ? heads_attribution(model.sentences(), text, texts[(i + 1) % texts.size()].source, options)
+                  : heads_attribution(model.folder(), text, options),
           name, text));
     } catch (const UsageError& error) {  // a text of one token; heads whose norms have no meaning
       found.push_back(reason(error.what()));

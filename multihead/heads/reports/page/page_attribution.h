@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/reports/page/heads_page.h"
 
 namespace mh {
@@ -13,7 +13,7 @@ namespace mh {
 /// of the translation's; of an encoder that predicts no words the cosine to the page's next text, of the last to the first; a single text of it has none: {}. Texts
 /// of more than kMostFlowTokens tokens have the methods that run the model a few times only.
 /// name: what the JSON calls the model.
-std::vector<std::string> page_attributions(const SentenceModel& model, const std::vector<PageText>& texts,
+std::vector<std::string> page_attributions(const ScoredModel& model, const std::vector<PageText>& texts,
                                            const std::string& name);
 /// The same where there is none at all.
 std::vector<std::string> no_attributions(const std::vector<PageText>& texts, const std::string& why);

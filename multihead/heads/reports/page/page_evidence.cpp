@@ -60,12 +60,12 @@ PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
   return found;
 }
 
-void add_importance(const SentenceModel& model, HeadsCorpus& corpus, HeadsCorpus& texts,
+void add_importance(const ScoredModel& model, HeadsCorpus& corpus, HeadsCorpus& texts,
                     const PageEvidenceOptions& options, PageEvidence& evidence) {
   ImportanceOptions importance{.texts = {.read = options.observe}};
   importance.texts.read.remark = nullptr;  // what there was to remark has been said
   corpus.restart();
-  const ScoredTexts scored = read_scored_texts(model.folder, corpus, importance.texts);
+  const ScoredTexts scored = read_scored_texts(model.folder(), corpus, importance.texts);
   if (scored.kind != ScoreKind::kVectors || scored.texts.size() > 1)
     evidence.importance = importance_json(heads_importance(model, scored, importance), options.model);
   importance.measure = ImportanceMeasure::kAblation;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "multihead/folders/model_folder.h"
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/observe_heads.h"
 
 namespace mh {
@@ -30,7 +30,7 @@ PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
                            const PageEvidenceOptions& options);
 /// `importance` and `ablation`. corpus: as for page_evidence(); texts: those of the page, which are few. The gradient of a text's
 /// vector needs another text's: of a single one it stays empty.
-void add_importance(const SentenceModel& model, HeadsCorpus& corpus, HeadsCorpus& texts,
+void add_importance(const ScoredModel& model, HeadsCorpus& corpus, HeadsCorpus& texts,
                     const PageEvidenceOptions& options, PageEvidence& evidence);
 
 }  // namespace mh

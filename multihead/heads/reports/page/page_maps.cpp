@@ -158,7 +158,8 @@ std::optional<PageMaps::Products> PageMapCollector::products(std::string_view na
                                 seen.keys.cols % d_key == 0 && seen.keys.rows == keys;
   const bool causal = model_.place(name).kind == AttentionKind::kDecoderSelf;
   const auto window = window_of(seen.visible, keys, causal);
-  if (!one_softmax_each || !window) return std::nullopt;
+  const bool capped = attention.geometry().soft_cap.has_value();  // the page has no step for it
+  if (!one_softmax_each || !window || capped) return std::nullopt;
 
   const int64_t key_heads = seen.keys.cols / d_key;
   std::vector<float> q = by_heads(seen.queries, heads), k = by_heads(seen.keys, key_heads), biases;

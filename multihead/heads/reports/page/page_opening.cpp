@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/nn/attention_place.h"
+#include "multihead/nn/head_name.h"
+
 namespace mh {
 namespace {
 
@@ -50,11 +53,17 @@ std::string arrow(const std::string& relation, bool to_head) {
 
 struct OpeningHead {
   PageOpening opening = {};
+  AttentionKind kind = AttentionKind::kEncoderSelf;
   double strength = 0;
 };
 
 bool is_encoder(const OpeningHead& candidate) {
-  return candidate.opening.head.starts_with("encoder");
+  return candidate.kind == AttentionKind::kEncoderSelf;
+}
+
+/// The attention's kind of the head that a part of a report is about.
+AttentionKind kind_of_head(const Model& model, const HeadsJson& part) {
+  return model.place(parse_head_name(part["head"].get<std::string>()).attention).kind;
 }
 
 /// Heads of the encoder come first: they read both ways, and what they find is in the text that was given.
@@ -65,7 +74,8 @@ void keep_better(std::optional<OpeningHead>& best, OpeningHead other) {
 }
 
 /// Of the heads that read; `head`: of this one alone, or "".
-std::optional<OpeningHead> best_relation(const HeadsJson& report, const std::string& head) {
+std::optional<OpeningHead> best_relation(const Model& model, const HeadsJson& report,
+                                         const std::string& head) {
   constexpr int64_t kLeastWords = 50;
   std::optional<OpeningHead> best;
   for (const HeadsJson& score : report[head.empty() ? "best" : "relations"]) {
@@ -81,12 +91,14 @@ std::optional<OpeningHead> best_relation(const HeadsJson& report, const std::str
         {{.head = score["head"],
           .words = fmt::format("{}, {}", arrow(relation, direction == "to_head"), percent(score["score"])),
           .by = "relation"},
+         kind_of_head(model, score),
          above});
   }
   return best;
 }
 
-std::optional<OpeningHead> best_alignment(const HeadsJson& report, const std::string& head) {
+std::optional<OpeningHead> best_alignment(const Model& model, const HeadsJson& report,
+                                          const std::string& head) {
   std::optional<OpeningHead> best;
   const double baseline = report["alignment_baseline"]["accuracy"];
   for (const HeadsJson& score : report["alignment"]) {
@@ -98,6 +110,7 @@ std::optional<OpeningHead> best_alignment(const HeadsJson& report, const std::st
                         .words = fmt::format("{} → its source word, {}", predicts ? "word to come" : "word",
                                              percent(accuracy)),
                         .by = "alignment"},
+                       kind_of_head(model, score),
                        accuracy - baseline});
   }
   return best;
@@ -105,28 +118,30 @@ std::optional<OpeningHead> best_alignment(const HeadsJson& report, const std::st
 
 /// What a head gives its weight to: the one before, the next, itself, the first; in cross-attention the first alone.
 constexpr size_t kRoles = 4;
-std::array<std::optional<OpeningHead>, kRoles> roles(const HeadsJson& stats) {
+std::array<std::optional<OpeningHead>, kRoles> roles(const Model& model, const HeadsJson& stats) {
+  const AttentionKind kind = kind_of_head(model, stats);
   const auto candidate = [&](const char* to, double share) {
     return OpeningHead{{.head = stats["head"],
                         .words = fmt::format("each token → {}, {}", to, percent(share)),
                         .by = "role"},
+                       kind,
                        share};
   };
   std::array<std::optional<OpeningHead>, kRoles> found;
   found[3] = candidate("the first token", stats["on_first"]);
-  if (stats["head"].get<std::string>().find("cross") != std::string::npos) return found;
+  if (kind == AttentionKind::kCross) return found;
   found[0] = candidate("the one before", stats["at_offset"]["-1"]);
   found[1] = candidate("the next one", stats["at_offset"]["+1"]);
   found[2] = candidate("itself", stats["at_offset"]["+0"]);
   return found;
 }
 
-PageOpening best_role(const HeadsJson& report, const std::string& head) {
+PageOpening best_role(const Model& model, const HeadsJson& report, const std::string& head) {
   constexpr double kMostly = 0.5;
   std::array<std::optional<OpeningHead>, kRoles> best;
   for (const HeadsJson& stats : report["heads"]) {
     if (!head.empty() && stats["head"] != head) continue;
-    const auto of_head = roles(stats);
+    const auto of_head = roles(model, stats);
     for (size_t r = 0; r < kRoles; ++r) {
       if (of_head[r]) keep_better(best[r], *of_head[r]);
     }
@@ -139,21 +154,21 @@ PageOpening best_role(const HeadsJson& report, const std::string& head) {
   return strongest ? strongest->opening : PageOpening();
 }
 
-PageOpening opening(const HeadsJson& evidence, const std::string& head) {
+PageOpening opening(const Model& model, const HeadsJson& evidence, const std::string& head) {
   std::optional<OpeningHead> best;
-  if (!evidence["relations"].is_null()) best = best_relation(evidence["relations"], head);
-  if (!best && !evidence["alignment"].is_null()) best = best_alignment(evidence["alignment"], head);
-  return best ? best->opening : best_role(evidence["stats"], head);
+  if (!evidence["relations"].is_null()) best = best_relation(model, evidence["relations"], head);
+  if (!best && !evidence["alignment"].is_null()) best = best_alignment(model, evidence["alignment"], head);
+  return best ? best->opening : best_role(model, evidence["stats"], head);
 }
 
 }  // namespace
 
-PageOpening best_opening(const HeadsJson& evidence) {
-  return opening(evidence, "");
+PageOpening best_opening(const Model& model, const HeadsJson& evidence) {
+  return opening(model, evidence, "");
 }
 
-PageOpening opening_at(const HeadsJson& evidence, const std::string& head) {
-  PageOpening found = opening(evidence, head);
+PageOpening opening_at(const Model& model, const HeadsJson& evidence, const std::string& head) {
+  PageOpening found = opening(model, evidence, head);
   found.head = head;
   found.by = "given";
   return found;

@@ -18,7 +18,7 @@ std::string walked_attention(const Model& model, const std::string& walk) {
   return walk;  // the error lists those that there are
 }
 
-PageEvidence evidence_of(const SentenceModel& model, const std::vector<PageText>& texts,
+PageEvidence evidence_of(const ScoredModel& model, const std::vector<PageText>& texts,
                          const PageRunOptions& options) {
   PageEvidenceOptions of_evidence;
   of_evidence.model = options.model;
@@ -35,12 +35,12 @@ PageEvidence evidence_of(const SentenceModel& model, const std::vector<PageText>
     of_evidence.observe.remark = nullptr;  // the texts' own remarks come when they are read for the page
     corpus = &own;
   }
-  PageEvidence evidence = page_evidence(model.folder, *corpus, of_evidence);
+  PageEvidence evidence = page_evidence(model.folder(), *corpus, of_evidence);
   if (options.importance) add_importance(model, *corpus, own, of_evidence, evidence);
   return evidence;
 }
 
-std::vector<std::string> attributions_of(const SentenceModel& model, const std::vector<PageText>& texts,
+std::vector<std::string> attributions_of(const ScoredModel& model, const std::vector<PageText>& texts,
                                          const PageRunOptions& options) {
   if (!options.importance) return {};
   if (options.sites != nullptr)
@@ -51,14 +51,14 @@ std::vector<std::string> attributions_of(const SentenceModel& model, const std::
 
 }  // namespace
 
-PageRun page_run(const SentenceModel& model, const std::vector<PageText>& texts,
+PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts,
                  const PageRunOptions& options) {
   return {.name = options.name,
-          .folder = &model.folder,
-          .hash = weights_hash(model.folder),
+          .folder = &model.folder(),
+          .hash = weights_hash(model.folder()),
           .evidence = evidence_of(model, texts, options),
           .attributions = attributions_of(model, texts, options),
-          .walk = walked_attention(*model.folder.model, options.walk),
+          .walk = walked_attention(*model.folder().model, options.walk),
           .sites = options.sites,
           .remark = options.remark};
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/reports/page/heads_page.h"
 
@@ -25,10 +25,33 @@ struct PageRunOptions {
   Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
   std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
   std::function<void(int64_t sentences_done)> progress = nullptr;
+
+  template <class V>
+  void visit(V& v) {
+    v("walk", walk, {},
+      {.group = kPageGroup,
+       .help =
+           "An attention, e.g. encoder.0.self_attention, or the number of a layer: add a walk through it, "
+           "step by step, on the first text",
+       .value = "ATTENTION"});
+    v("importance", importance, {},
+      {.group = kPageGroup, .help = "Importance and attribution, which take longest", .rare = true});
+  }
+};
+
+/// All settings of `multihead view`.
+struct ViewSettings {
+  HeadsPageOptions page = {};
+  PageRunOptions run = {};
+
+  template <class V>
+  void visit(V& v) {
+    page.visit(v);
+    run.visit(v);
+  }
 };
 
 /// Measures a run for HeadsPage::add_run(). The model outlives it. Throws as the measures do.
-PageRun page_run(const SentenceModel& model, const std::vector<PageText>& texts,
-                 const PageRunOptions& options);
+PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts, const PageRunOptions& options);
 
 }  // namespace mh

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "multihead/nn/geometries/query_key_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
 
 namespace mh {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/head_blocks.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/tensor/tensor.h"
 

@@ -6,7 +6,7 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/heads/reports/trace/trace.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 

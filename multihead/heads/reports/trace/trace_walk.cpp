@@ -17,8 +17,8 @@
 #include "multihead/heads/reports/trace/trace.h"
 #include "multihead/heads/reports/trace/trace_recorder.h"
 #include "multihead/nn/attention.h"
-#include "multihead/nn/geometries/query_key_scheme.h"
-#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/query_key_scheme.h"
+#include "multihead/nn/weight_scheme.h"
 
 namespace mh {
 namespace {
@@ -108,14 +108,19 @@ class Walk final : WeighingTrace {
         memory_.rows());
     const auto added = bias ? std::optional(tape_.constant(bias->value.view())) : std::nullopt;
     const AttentionResult<float> formula =
-        attention_formula(tape_, q, rows_->keys(h, s), rows_->values(h), scale_, mask_, added);
+        attention_formula(tape_, q, rows_->keys(h, s), rows_->values(h), scale_, mask_, added, g_.soft_cap);
     recorder_.add_map("scores" + own, fmt::format("{} {}^T", q_name, rows_->name_of_keys(h, s)), h,
                       formula.scores);
     TracedMap last =
         recorder_.add_map("scaled" + own, fmt::format("{:.4g} scores{}", scale_, own), h, formula.scaled);
+    if (g_.soft_cap) {
+      last = recorder_.add_map("capped" + own,
+                               fmt::format("{0:.4g} tanh(scaled{1} / {0:.4g})", *g_.soft_cap, own), h,
+                               formula.capped);
+    }
     if (!added) return last;
     recorder_.add_map("bias" + own, bias->formula, h, *added);
-    return recorder_.add_map("biased" + own, fmt::format("scaled{} + bias{}", own, own), h, formula.biased);
+    return recorder_.add_map("biased" + own, fmt::format("{} + bias{}", last.name, own), h, formula.biased);
   }
 
   const HeadGeometry& geometry() const override { return g_; }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "multihead/nn/canonical_weights.h"
-#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/head_geometry.h"
+#include "multihead/nn/head_scheme.h"
 #include "multihead/nn/ledger_part.h"
 #include "multihead/nn/weighted_values.h"
 
