@@ -8,6 +8,7 @@ ANSWER has for each site S value.S, [rows, columns], the texts end to end; score
 has keys, 0 behind a text's own keys. greedy is the greedy text of each, and greedy_margins how far ahead each token was.
 """
 
+import inspect
 import json
 import os
 import platform
@@ -50,6 +51,8 @@ def attention(module, query, key, value, attention_mask, scaling=None, softcap=N
         columns = module.at(part, x[0].transpose(0, 1).flatten(1))
         return columns.unflatten(1, (x.shape[1], -1)).transpose(0, 1)
 
+    if scaling is None:
+        scaling = query.shape[-1]**-0.5
     if module.scaled_queries:
         scaling = module.scaling
         query = query / scaling
@@ -75,7 +78,7 @@ def attention(module, query, key, value, attention_mask, scaling=None, softcap=N
 def see_gpt_neo(module):
     """The same in place of GPT-Neo's method, whose masks are a buffer."""
 
-    def method(query, key, value, attention_mask=None):
+    def method(query, key, value, *_):
         seen = module.bias[:, :, key.shape[2] - query.shape[2]:key.shape[2], :key.shape[2]]
         mask = torch.zeros(seen.shape, dtype=query.dtype).masked_fill(~seen, torch.finfo(query.dtype).min)
         output, _ = attention(module, query, key, value, mask, scaling=1.0)
@@ -87,11 +90,15 @@ def see_gpt_neo(module):
 def see_mpnet(module):
     """The same in place of MPNet's forward(), which adds a bias of relative positions."""
 
-    def forward(hidden_states, attention_mask=None, position_bias=None, *_, **__):
+    order = inspect.signature(type(module).forward)
+
+    def forward(*args, **kwargs):
+        given = order.bind(module, *args, **kwargs).arguments
+        hidden_states, attention_mask = given["hidden_states"], given.get("attention_mask")
         heads = lambda x: x.unflatten(2, (module.num_attention_heads, -1)).transpose(1, 2)
         query, key, value = (heads(project(hidden_states)) for project in (module.q, module.k, module.v))
         output, _ = attention(module, query, key, value, attention_mask, scaling=query.shape[-1]**-0.5,
-                              bias=position_bias)
+                              bias=given.get("position_bias"))
         return (module.o(output.flatten(2)),)
 
     module.forward = forward
@@ -109,9 +116,9 @@ def before(module, change):
     """What the module reads becomes change(what it reads), both [T, columns]."""
 
     def hook(_, args, kwargs):
-        if "hidden_states" in kwargs:
-            value = kwargs["hidden_states"]
-            return args, {**kwargs, "hidden_states": change(rows(value)).view(value.shape)}
+        if not args:
+            name = "hidden_states" if "hidden_states" in kwargs else next(iter(kwargs))
+            return args, {**kwargs, name: change(rows(kwargs[name])).view(kwargs[name].shape)}
         return (change(rows(args[0])).view(args[0].shape), *args[1:]), kwargs
 
     module.register_forward_pre_hook(hook, with_kwargs=True)
@@ -210,7 +217,7 @@ def see_layer(sites, owner, layer, stack, config):
 
 def see_model(sites, model, modules):
     """modules: of the request."""
-    base = model.base_model
+    base = model.base_model if model.base_model is not model else getattr(model, "model", model)
     for stack in modules["stacks"]:
         name, layers = stack["name"], base.get_submodule(stack["layers"])
         before(layers[0], see(sites.of(name), "embeddings"))

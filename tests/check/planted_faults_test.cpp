@@ -85,6 +85,7 @@ const std::vector<Fault>& faults() {
       {"PadId", "roberta/masked", "encoder.embeddings", key("pad_token_id", 0)},
       {"TiedOutput", "mistral/window", "decoder.logits", tensor("lm_head.weight", take_embedding)},
       {"PositionOffset", "gpt2/tied", "decoder.embeddings", tensor("wpe.weight", turned(67))},
+      {"SoftCap", "gemma2/capped", "decoder.0.self_attention.scores.0", key("attn_logit_softcapping", 1.0)},
       {"Activation", "gpt2/tied", "decoder.0.feed_forward.hidden", key("activation_function", "gelu")},
   };
   return all;

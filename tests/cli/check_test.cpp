@@ -87,7 +87,7 @@ TEST_P(CheckOracle, IsRight) {
 
 INSTANTIATE_TEST_SUITE_P(Families, CheckOracle,
                          testing::Values("bert/masked", "bert/pretraining", "distilbert/masked",
-                                         "gemma3_text/plain", "gpt2/tied", "gpt_neo/windows",
+                                         "gemma2/capped", "gemma3_text/plain", "gpt2/tied", "gpt_neo/windows",
                                          "gpt_neox/parallel", "gpt_neox/sequential_bf16",
                                          "llama/tied_grouped", "marian/gelu_f16", "mistral/window",
                                          "modernbert/masked", "mpnet/masked", "olmo2/plain", "opt/before",

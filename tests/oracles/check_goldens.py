@@ -19,7 +19,7 @@ GOLDENS = ROOT / "tests/goldens"
 sys.path.insert(0, str(ROOT / "share/check"))
 import site_oracle  # noqa: E402
 
-MODELS = ["llama/tied_grouped", "gpt2/tied", "mistral/window", "roberta/masked"]
+MODELS = ["llama/tied_grouped", "gpt2/tied", "mistral/window", "roberta/masked", "gemma2/capped"]
 
 
 def is_kept(name):
@@ -41,7 +41,8 @@ def make(tool, model, whole, file):
         request.write_text(json.dumps(request_of(tool, GOLDENS / model)), encoding="utf-8")
         site_oracle.answer(request, answer)
         with safe_open(answer, "numpy") as found:
-            tensors = {name: found.get_tensor(name) for name in found.keys() if whole or is_kept(name)}
+            names = found.keys()
+            tensors = {name: found.get_tensor(name) for name in names if whole or is_kept(name)}
             save_file(tensors, file, metadata={**found.metadata(), "executable": "python3"})
     print(f"{model}: {len(tensors)} tensors, {file.stat().st_size} bytes")
 

@@ -9,7 +9,9 @@ the models in tests/goldens, sequence by sequence, and what follows from other v
 (Llama's norms, softmax and angles of rotary positions are float32 there.)
 
     python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
-    venv/bin/python tests/oracles/site_goldens.py [FOLDER]
+    venv/bin/python tests/oracles/site_goldens.py build/multihead [FOLDER]
+
+Values are seen as `multihead check` sees them (share/check/site_oracle.py).
 """
 
 import pathlib
@@ -17,13 +19,10 @@ import sys
 
 import numpy as np
 import torch
+from check_goldens import GOLDENS, request_of, site_oracle
 from safetensors.numpy import save_file
-from transformers import (AttentionInterface, AttentionMaskInterface, BertForMaskedLM, BertForPreTraining,
-                          GPT2LMHeadModel, LlamaForCausalLM, MarianMTModel)
-from transformers.masking_utils import eager_mask
-from transformers.pytorch_utils import Conv1D
+from transformers import BertForMaskedLM, BertForPreTraining, GPT2LMHeadModel, LlamaForCausalLM, MarianMTModel
 
-GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "goldens"
 MODELS = {
     "bert/masked": BertForMaskedLM,
     "bert/pretraining": BertForPreTraining,
@@ -34,7 +33,7 @@ MODELS = {
 LENGTHS, SOURCE_LENGTHS, TARGET_LENGTHS = [3, 1, 7], [5, 3, 2], [2, 7, 1]
 
 
-class Sites:
+class Sites(site_oracle.Sites):
     """The values of one pass, a tensor for each sequence; what to put in their place; whether they get gradients."""
 
     def __init__(self):
@@ -53,167 +52,8 @@ class Sites:
         seen.append(value)
         return value
 
-    def of(self, owner):
-        """at() for [T, columns] and the sites whose names begin so."""
-        return lambda part, value: self.at(f"{owner}.{part}", value)
 
-
-def attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **_):
-    """An attention function of transformers: query [1, H, Tq, D], key and value [1, G, Tk, D]."""
-    heads, groups = query.shape[1], key.shape[1]
-
-    def seen(part, x):
-        columns = module.at(part, x[0].transpose(0, 1).flatten(1))
-        return columns.unflatten(1, (x.shape[1], -1)).transpose(0, 1)
-
-    queries, keys, values = seen("queries", query), seen("keys", key), seen("values", value)
-    gates = module.at("gates", torch.ones(1, heads, dtype=query.dtype))
-    outputs = []
-    for h in range(heads):
-        g = h * groups // heads
-        scores = module.at(f"scores.{h}", scaling * queries[h] @ keys[g].T)
-        masked = scores if attention_mask is None else scores + attention_mask[0, 0]
-        weights = masked.to(module.softmax_type).softmax(-1).to(query.dtype)
-        weights = module.at(f"weights.{h}", weights)
-        outputs.append(weights @ values[g] * gates[0, h])
-    outputs = module.at("heads", torch.cat(outputs, 1))
-    return outputs.unflatten(1, (heads, -1))[None], None
-
-
-def before(module, change):
-    """What the module reads becomes change(what it reads), both [T, columns]."""
-
-    def hook(_, args, kwargs):
-        if "hidden_states" in kwargs:
-            return args, {**kwargs, "hidden_states": change(kwargs["hidden_states"][0])[None]}
-        return (change(args[0][0])[None], *args[1:]), kwargs
-
-    module.register_forward_pre_hook(hook, with_kwargs=True)
-
-
-def after(module, change):
-    """Likewise what it gives, of a tuple the first."""
-
-    def hook(_, __, output):
-        if isinstance(output, tuple):
-            return (change(output[0][0])[None], *output[1:])
-        return change(output[0])[None]
-
-    module.register_forward_hook(hook)
-
-
-def see(at, part):
-    return lambda value: at(part, value)
-
-
-def see_attention(at, module, heads, projection, queries=None, keys=None, softmax_type=torch.float64):
-    """projection: W^O. queries, keys: the modules that project them; none: GPT-2's one of all three."""
-    module.at, module.softmax_type = at, softmax_type
-    before(module, see(at, "input"))
-    if queries is not None:
-        after(queries, see(at, "projected_queries"))
-        after(keys, see(at, "projected_keys"))
-    else:
-
-        def split(value):
-            q, k, v = value.chunk(3, dim=1)
-            return torch.cat([at("projected_queries", q), at("projected_keys", k), v], 1)
-
-        after(module.c_attn, split)
-
-    def project(_, args, __):
-        weight = projection.weight if isinstance(projection, Conv1D) else projection.weight.T
-        parts = zip(args[0][0].chunk(heads, dim=1), weight.chunk(heads, dim=0))
-        total = sum(at(f"contributions.{h}", z @ w) for h, (z, w) in enumerate(parts))
-        return at("output", total if projection.bias is None else total + projection.bias)[None]
-
-    projection.register_forward_hook(project)
-
-
-def see_layers(sites, stack, layers, see_inside, last):
-    """see_inside(at of the layer, owner, layer). last: the module that gives the states; it may be the last layer."""
-    before(layers[0], see(sites.of(stack), "embeddings"))
-    for n, layer in enumerate(layers):
-        owner = f"{stack}.{n}"
-        before(layer, see(sites.of(owner), "input"))
-        see_inside(sites.of(owner), owner, layer)
-        after(layer, see(sites.of(owner), "output"))
-    after(last, see(sites.of(stack), "states"))
-
-
-def see_feed_forward(at, second):
-    """second: the module that reads the hidden units."""
-    before(second, see(at, "feed_forward.hidden"))
-    after(second, see(at, "feed_forward.output"))
-
-
-def see_bert(sites, model):
-    def inside(at, owner, layer):
-        own, output = layer.attention.self, layer.attention.output
-        see_attention(sites.of(f"{owner}.self_attention"), own, model.config.num_attention_heads, output.dense,
-                      own.query, own.key)
-        after(output.LayerNorm, see(at, "after_self_attention"))
-        see_feed_forward(at, layer.output.dense)
-
-    layers = model.bert.encoder.layer
-    see_layers(sites, "encoder", layers, inside, layers[-1])
-    if model.bert.pooler is not None:
-        model.bert.pooler.register_forward_hook(lambda _, __, pooled: sites.at("encoder.pooled", pooled))
-
-
-def see_sum(at, layer, own):
-    """The sum after self-attention has no module: the attention gives what is lacking to it."""
-    kept = {}
-
-    def keep(value):
-        kept["input"] = value
-        return value
-
-    before(layer, keep)
-    after(own, lambda value: at("after_self_attention", kept["input"] + value) - kept["input"])
-
-
-def see_gpt2(sites, model):
-    def inside(at, owner, layer):
-        see_attention(sites.of(f"{owner}.self_attention"), layer.attn, model.config.n_head, layer.attn.c_proj)
-        see_sum(at, layer, layer.attn)
-        see_feed_forward(at, layer.mlp.c_proj)
-
-    see_layers(sites, "decoder", model.transformer.h, inside, model.transformer.ln_f)
-
-
-def see_llama(sites, model):
-    def inside(at, owner, layer):
-        own = layer.self_attn
-        see_attention(sites.of(f"{owner}.self_attention"), own, model.config.num_attention_heads, own.o_proj,
-                      own.q_proj, own.k_proj, softmax_type=torch.float32)
-        see_sum(at, layer, own)
-        see_feed_forward(at, layer.mlp.down_proj)
-
-    see_layers(sites, "decoder", model.model.layers, inside, model.model.norm)
-
-
-def see_marian(sites, model):
-    def inside(at, owner, layer):
-        attentions = [("self_attention", layer.self_attn, layer.self_attn_layer_norm)]
-        if owner.startswith("decoder"):
-            attentions.append(("cross_attention", layer.encoder_attn, layer.encoder_attn_layer_norm))
-        for name, own, norm in attentions:
-            see_attention(sites.of(f"{owner}.{name}"), own, own.num_heads, own.out_proj, own.q_proj, own.k_proj)
-            after(norm, see(at, f"after_{name}"))
-        see_feed_forward(at, layer.fc2)
-
-    for stack, module in (("encoder", model.model.encoder), ("decoder", model.model.decoder)):
-        see_layers(sites, stack, module.layers, inside, module.layers[-1])
-
-
-SEE = {"bert": see_bert, "gpt2": see_gpt2, "llama": see_llama, "marian": see_marian}
-
-
-def joined(parts):
-    """End to end, with columns of zeros behind narrow ones."""
-    widest = max(part.shape[1] for part in parts)
-    return torch.cat([torch.nn.functional.pad(part, (0, widest - part.shape[1])) for part in parts]).detach()
+joined = site_oracle.joined
 
 
 def other(parts):
@@ -226,12 +66,12 @@ def other(parts):
     return put
 
 
-def make(name, kind, file):
+def make(tool, name, kind, file):
     family = name.split("/")[0]
     load = lambda how: kind.from_pretrained(GOLDENS / name, dtype=torch.float64, attn_implementation=how).eval()
     model, plain, sites = load("sites"), load("eager"), Sites()
     config = model.config
-    SEE[family](sites, model)
+    site_oracle.see_model(sites, model, request_of(tool, GOLDENS / name)["modules"])
     random = np.random.default_rng(13)
     draw = lambda vocabulary, lengths: [random.integers(3, vocabulary, n).tolist() for n in lengths]
     tensors = {}
@@ -300,12 +140,11 @@ def make(name, kind, file):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDENS / "sites"
+    folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else GOLDENS / "sites"
     folder.mkdir(parents=True, exist_ok=True)
-    AttentionInterface.register("sites", attention)
-    AttentionMaskInterface.register("sites", eager_mask)
+    site_oracle.register()
     for name, kind in MODELS.items():
-        make(name, kind, folder / f"{name.replace('/', '_')}.safetensors")
+        make(sys.argv[1], name, kind, folder / f"{name.replace('/', '_')}.safetensors")
 
 
 if __name__ == "__main__":
