@@ -74,7 +74,7 @@ FolderTokenizers read_json_tokenizers(const FolderSource& folder) {
 /// Puts the tokens around a text that tokenizer_config.json asks for, where no tokenizer.json has a template.
 void put_ends(const TokenizerSettings& settings, TokenizerClass kind, TokenizerParts& parts) {
   PostProcessorStep step;
-  const auto add = [&](std::optional<bool> wanted, std::optional<std::string> named, const char* key,
+  const auto add = [&](std::optional<bool> wanted, const std::optional<std::string>& named, const char* key,
                        std::string otherwise) {
     if (!wanted.value_or(false)) return;
     if (const std::string_view own = default_token(kind, key); !own.empty()) otherwise = own;
