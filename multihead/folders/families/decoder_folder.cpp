@@ -35,14 +35,14 @@ bool is_without_output(const DecoderNames& names, const TensorFiles& files) {
 
 }  // namespace
 
-void drop_ids_beyond(DecoderDraft& draft, std::initializer_list<SpecialId> ids, std::string_view name) {
-  std::string line = without_ids_beyond(static_cast<int32_t>(draft.config.embedding.vocabulary), ids, name);
-  if (!line.empty()) draft.remarks.push_back(std::move(line));
+void turn(CausalConfig& config, const RopePositions& rope) {
+  config.positions = config.stack.positions = Positions::kRotary;
+  config.max_positions = rope.longest;
+  config.stack.rotary = rope.rotary;
 }
 
-FolderPlan decoder_plan(
-    const DecoderNames& names, DecoderDraft draft, const ConfigNames& fields, std::string_view name,
-    std::function<std::map<std::string, int32_t>(const HeadGeometry&, int32_t)> fields_of_heads) {
+FolderPlan decoder_plan(const DecoderNames& names, DecoderDraft draft, const ConfigNames& fields,
+                        std::string_view name, FieldsOfHeads fields_of_heads) {
   CausalConfig& config = draft.config;
   if (draft.wrong.empty()) draft.wrong = problems_of(config, fields);
   if (!draft.wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(draft.wrong, "; ")));
@@ -68,6 +68,12 @@ FolderPlan decoder_plan(
           .other_heads = names.other_heads,
           .fields_of_heads = std::move(fields_of_heads),
           .remarks = std::move(draft.remarks)};
+}
+
+FieldsOfHeads divided_heads(const char* field) {
+  return [field](const HeadGeometry& heads, int32_t d_model) {
+    return heads_that_divide(heads, d_model, field);
+  };
 }
 
 std::map<std::string, int32_t> grouped_heads(const HeadGeometry& heads, int32_t) {

@@ -104,9 +104,7 @@ struct Gemma3Fields : GemmaFields {
 
 /// The angles of layers without a window and with one. `rope_scaling`, of older files, counts for the former.
 std::pair<RopePositions, RopePositions> positions_of_layers(const GemmaFields& f, DecoderDraft& draft) {
-  if (f.rope_of_layers && f.older_rope && f.rope_of_layers->full != *f.older_rope)
-    draft.wrong.emplace_back(
-        "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
+  if (f.rope_of_layers && f.older_rope) expect_equal(f.rope_of_layers->full, *f.older_rope, draft.wrong);
   const RopeOfLayers rope =
       f.rope_of_layers.value_or(RopeOfLayers{.full = f.older_rope.value_or(RopeFields{}), .sliding = {}});
   const auto of = [&](const RopeFields& fields, double base) {
@@ -124,8 +122,7 @@ FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_vi
   CausalConfig& config = draft.config;
   config.embedding.scaled = true;
   config.logit_soft_cap = fields.logit_cap;
-  if (names_windows(fields.layer_types) && !fields.window)
-    draft.wrong.emplace_back("layer_types names \"sliding_attention\", but there is no sliding_window");
+  check_window(fields.layer_types, fields.window, draft.wrong);
   RotaryOptions near = config.stack.rotary;
   if (kind.positions_by_layer) {
     const auto [all, windows] = positions_of_layers(fields, draft);
@@ -160,10 +157,9 @@ FolderPlan read_gemma3(std::string_view json, std::string_view name) {
 
 template <class Fields>
 KnownKeys gemma_keys(const LlamaKind& kind) {
-  KnownKeys keys = llama_kind_keys(kind);
-  keys.add({.obeyed = keys_of(Fields())});
+  KnownKeys keys = llama_kind_keys(kind, keys_of(Fields()));
   // GemmaMLP has hidden_activation alone, and which layers have windows does not go by Qwen's fields.
-  for (const char* key : {"hidden_act", "use_sliding_window", "max_window_layers", "resid_pdrop"}) {
+  for (const char* key : {"hidden_act", "use_sliding_window", "max_window_layers"}) {
     keys.obeyed.erase(key);
     keys.rules.push_back({.key = key});
   }

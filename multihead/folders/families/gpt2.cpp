@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/families/decoder_folder.h"
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
 #include "multihead/folders/known_keys.h"
@@ -63,18 +64,7 @@ constexpr ConfigNames kGpt2Fields = {.vocabulary = "vocab_size",
                                      .start_id = "bos_token_id"};
 
 CausalConfig gpt2_config(const Gpt2Fields& f) {
-  CausalConfig config{.embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
-                      .positions = Positions::kLearned,
-                      .max_positions = f.positions,
-                      .stack = {.name = "decoder",
-                                .d_model = f.d_model,
-                                .mask = StackMask::causal(),
-                                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
-                                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
-                      .tied = f.tied,
-                      .pad_id = f.pad.value_or(-1),
-                      .eos_id = f.end.value_or(-1),
-                      .start_id = f.start.value_or(-1)};
+  CausalConfig config = decoder_config(f);
   for (int i = 0; i < f.layers; ++i) {
     HeadGeometry heads{.heads = f.heads};
     // softmax(Q K^T / sqrt(d_key)), or not scaled, or by the layer's number as well.
@@ -151,8 +141,7 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
                        tensor == "lm_head.weight";
               },
           .prunes_heads = true,
-          .fields_of_heads = [](const HeadGeometry& heads,
-                                int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); },
+          .fields_of_heads = divided_heads("n_head"),
           .remarks = std::move(remarks)};
 }
 

@@ -29,9 +29,7 @@ struct GptNeoFields {
 
   template <class V>
   void visit(V& v) {
-    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
-    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
-    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
+    visit_decoder(v, *this);
     v("num_layers", layers, {.low = 1, .high = 1024});
     v("num_heads", heads, {.low = 1, .high = 1024});
     v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
@@ -39,11 +37,6 @@ struct GptNeoFields {
     v("activation_function", activation, kHuggingFaceActivations);
     v("layer_norm_epsilon", epsilon, {.low = 1e-30f, .high = 1});
     v("resid_dropout", dropout, {.low = 0, .high = 0.999f});
-    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
-    v("tie_word_embeddings", tied);
-    v("bos_token_id", start, kTokenIds);
-    v("eos_token_id", end, kTokenIds);
-    v("pad_token_id", pad, kTokenIds);
   }
 };
 
@@ -155,45 +148,27 @@ constexpr std::array kGptNeoNames = {
 constexpr std::array<std::string_view, 2> kGptNeoNoWeights = {".attn.attention.bias",
                                                               ".attn.attention.masked_bias"};
 
-CausalConfig gpt_neo_config(const GptNeoFields& f, const std::vector<bool>& local) {
-  CausalConfig config{.embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
-                      .positions = Positions::kLearned,
-                      .max_positions = f.positions,
-                      .stack = {.name = "decoder",
-                                .d_model = f.d_model,
-                                .mask = StackMask::causal(),
-                                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
-                                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
-                      .tied = f.tied,
-                      .pad_id = f.pad.value_or(-1),
-                      .eos_id = f.end.value_or(-1),
-                      .start_id = f.start.value_or(-1)};
-  for (const bool near : local) {
-    LayerConfig layer{.self_attention = {.heads = f.heads, .biases = Biases::kOutput, .scale = 1.0f},
-                      .feed_forward = {.d_ff = f.d_ff.value_or(4 * f.d_model), .activation = f.activation}};
-    if (near) layer.mask = StackMask::sliding_window(f.window);
-    config.stack.layers.push_back(layer);
-  }
-  return config;
-}
-
 FolderPlan read_gpt_neo(std::string_view json, std::string_view name) {
   GptNeoFields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
-  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  DecoderDraft draft =
+      decoder_draft(fields, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
   if (fields.d_model % fields.heads != 0)
     draft.wrong.push_back(no_divisor("num_heads", fields.heads, "hidden_size", fields.d_model));
   const std::vector<bool> local =
       LocalLayers(fields.layers, draft.wrong).read(parse_json_strictly(json, name));
-  draft.config = gpt_neo_config(fields, local);
+  for (const bool near : local) {
+    LayerConfig layer{
+        .self_attention = {.heads = fields.heads, .biases = Biases::kOutput, .scale = 1.0f},
+        .feed_forward = {.d_ff = fields.d_ff.value_or(4 * fields.d_model), .activation = fields.activation}};
+    if (near) layer.mask = StackMask::sliding_window(fields.window);
+    draft.config.stack.layers.push_back(layer);
+  }
   return decoder_plan({.model_type = "gpt_neo",
                        .base = "transformer.",
                        .tensors = kGptNeoNames,
                        .no_weights = kGptNeoNoWeights},
-                      std::move(draft), kDecoderFields, name, [](const HeadGeometry& heads, int32_t d_model) {
-                        return heads_that_divide(heads, d_model, "num_heads");
-                      });
+                      std::move(draft), kDecoderFields, name, divided_heads("num_heads"));
 }
 
 constexpr KeyAlias kGptNeoAliases[] = {{"num_attention_heads", "num_heads"},

@@ -27,26 +27,18 @@ struct GptNeoxFields {
 
   template <class V>
   void visit(V& v) {
-    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
-    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
-    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
-    v("num_hidden_layers", layers, {.low = 1, .high = 1024});
-    v("num_attention_heads", heads, {.low = 1, .high = 1024});
+    visit_decoder(v, *this);
+    visit_layers(v, *this);
     v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
     v("hidden_act", activation, kHuggingFaceActivations);
     v("layer_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
     v("hidden_dropout", dropout, {.low = 0, .high = 0.999f});
-    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
     v("use_parallel_residual", parallel);
     v("attention_bias", attention_bias);
-    v("tie_word_embeddings", tied);
     v("rope_parameters", rope);
     v("rope_scaling", older_rope);
     v("rotary_emb_base", base, {.low = 1e-3, .high = 1e12});
     v("rotary_pct", rotated_share, {.low = 0, .high = 1});
-    v("bos_token_id", start, kTokenIds);
-    v("eos_token_id", end, kTokenIds);
-    v("pad_token_id", pad, kTokenIds);
   }
 };
 
@@ -75,54 +67,34 @@ constexpr std::array kGptNeoxNames = {
 constexpr std::array<std::string_view, 3> kGptNeoxNoWeights = {".attention.bias", ".attention.masked_bias",
                                                                ".rotary_emb.inv_freq"};
 
-CausalConfig gpt_neox_config(const GptNeoxFields& f, const RopePositions& rope) {
-  CausalConfig config{
-      .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
-      .positions = Positions::kRotary,
-      .max_positions = rope.longest,
-      .stack = {.name = "decoder",
-                .d_model = f.d_model,
-                .mask = StackMask::causal(),
-                .positions = Positions::kRotary,
-                .rotary = rope.rotary,
-                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
-                .order = f.parallel ? SublayerOrder::kParallel : SublayerOrder::kOneAfterAnother,
-                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
-      .tied = f.tied,
-      .pad_id = f.pad.value_or(-1),
-      .eos_id = f.end.value_or(-1),
-      .start_id = f.start.value_or(-1)};
-  config.stack.layers.assign(
-      static_cast<size_t>(f.layers),
-      {.self_attention = {.heads = f.heads, .biases = f.attention_bias ? Biases::kAll : Biases::kNone},
-       .feed_forward = {.d_ff = f.d_ff, .activation = f.activation}});
-  return config;
-}
-
 FolderPlan read_gpt_neox(std::string_view json, std::string_view name) {
   GptNeoxFields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
-  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  DecoderDraft draft =
+      decoder_draft(fields, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
   if (fields.d_model % fields.heads != 0)
     draft.wrong.push_back(no_divisor("num_attention_heads", fields.heads, "hidden_size", fields.d_model));
   const RopeFields rope = fields.older_rope ? *fields.older_rope : fields.rope.value_or(RopeFields{});
   const int32_t d_head = fields.d_model / fields.heads;
-  draft.config = gpt_neox_config(fields, positions_of(rope,
-                                                      {.base = fields.base,
-                                                       .d_head = d_head,
-                                                       .rotated_share = fields.rotated_share,
-                                                       .max_positions = fields.positions},
-                                                      draft.wrong, draft.remarks));
+  turn(draft.config, positions_of(rope,
+                                  {.base = fields.base,
+                                   .d_head = d_head,
+                                   .rotated_share = fields.rotated_share,
+                                   .max_positions = fields.positions},
+                                  draft.wrong, draft.remarks));
+  StackConfig& stack = draft.config.stack;
+  stack.order = fields.parallel ? SublayerOrder::kParallel : SublayerOrder::kOneAfterAnother;
+  stack.layers.assign(static_cast<size_t>(fields.layers),
+                      {.self_attention = {.heads = fields.heads,
+                                          .biases = fields.attention_bias ? Biases::kAll : Biases::kNone},
+                       .feed_forward = {.d_ff = fields.d_ff, .activation = fields.activation}});
   return decoder_plan({.model_type = "gpt_neox",
                        .base = "gpt_neox.",
                        .tensors = kGptNeoxNames,
                        .output = "embed_out.weight",
                        .no_weights = kGptNeoxNoWeights,
                        .block = d_head},
-                      std::move(draft), kDecoderFields, name, [](const HeadGeometry& heads, int32_t d_model) {
-                        return heads_that_divide(heads, d_model, "num_attention_heads");
-                      });
+                      std::move(draft), kDecoderFields, name, divided_heads("num_attention_heads"));
 }
 
 KnownKeys gpt_neox_keys() {

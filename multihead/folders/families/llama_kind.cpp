@@ -24,9 +24,7 @@ void expect_longrope(RopeFields& rope, std::vector<std::string>& wrong) {
 
 /// The positions of all layers.
 RopePositions rope_of(const LlamaKind& kind, const LlamaFields& f, DecoderDraft& draft) {
-  if (f.rope && f.older_rope && *f.rope != *f.older_rope)
-    draft.wrong.emplace_back(
-        "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
+  if (f.rope && f.older_rope) expect_equal(*f.rope, *f.older_rope, draft.wrong);
   RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
   if (kind.longrope_alone) expect_longrope(rope, draft.wrong);
   return positions_of(rope,
@@ -73,24 +71,14 @@ void check_windows(const LlamaKind& kind, const LlamaFields& f, std::vector<std:
   }
 }
 
-CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const RopePositions& rope) {
+/// config: decoder_config(f).
+void become_llama(CausalConfig& config, const LlamaKind& kind, const LlamaFields& f,
+                  const RopePositions& rope) {
   const auto biases = [](bool has) { return has ? Biases::kAll : Biases::kNone; };
-  CausalConfig config{
-      .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
-      .positions = Positions::kRotary,
-      .max_positions = rope.longest,
-      .stack = {.name = "decoder",
-                .d_model = f.d_model,
-                .mask = StackMask::causal(),
-                .positions = Positions::kRotary,
-                .rotary = rope.rotary,
-                .norm = {.kind = NormKind::kRms, .placement = kind.norms, .epsilon = f.epsilon},
-                .dropout = {.residual = kind.residual_dropout ? f.dropout : 0,
-                            .weights = f.attention_dropout}},
-      .tied = f.tied,
-      .pad_id = f.pad.value_or(-1),
-      .eos_id = f.end.value_or(-1),
-      .start_id = f.start.value_or(-1)};
+  turn(config, rope);
+  config.stack.norm.kind = NormKind::kRms;
+  config.stack.norm.placement = kind.norms;
+  if (!kind.residual_dropout) config.stack.dropout.residual = 0;
   config.stack.layers.assign(
       static_cast<size_t>(f.layers),
       {.self_attention = {.heads = f.heads,
@@ -106,7 +94,6 @@ CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const Rop
   for (size_t i = 0; i < windows.size(); ++i) {
     if (windows[i]) config.stack.layers[i].mask = StackMask::sliding_window(*f.window);
   }
-  return config;
 }
 
 constexpr std::array kLlamaNames = {
@@ -136,18 +123,21 @@ constexpr std::array<std::string_view, 1> kLlamaNoWeights = {
 
 }  // namespace
 
-KnownKeys llama_kind_keys(const LlamaKind& kind) {
-  KnownKeys keys{.obeyed = keys_of(LlamaFields())};
+KnownKeys llama_kind_keys(const LlamaKind& kind, KeyNames obeyed) {
+  KnownKeys keys{.obeyed = std::move(obeyed)};
   const auto rule = [&](const KeyRule& of) {
     keys.obeyed.erase(std::string(of.key));
     keys.rules.push_back(of);
   };
   rule({.key = "pretraining_tp"});  // in how many slices a product is computed
   rule({.key = "rope_interleaved", .harmless = "[false]", .refused = "expected pairs of a head's halves"});
-  if (!kind.partial_rotary)
+  if (kind.positions_by_layer) {
+    rule({.key = "partial_rotary_factor"});  // rope_parameters say it of each kind of layers
+  } else if (!kind.partial_rotary) {
     rule({.key = "partial_rotary_factor",
           .harmless = "[1]",
           .refused = "expected 1: all numbers of a head turn"});
+  }
   if (!kind.residual_dropout) rule({.key = "resid_pdrop"});
   for (const char* kind_of_layer : {"rope_parameters.full_attention", "rope_parameters.sliding_attention"}) {
     if (!kind.positions_by_layer)
@@ -166,11 +156,11 @@ KnownKeys llama_kind_keys(const LlamaKind& kind) {
 }
 
 DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string_view name) {
-  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
-  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  DecoderDraft draft =
+      decoder_draft(fields, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
   const RopePositions rope =
       kind.positions_by_layer ? RopePositions{.longest = fields.positions} : rope_of(kind, fields, draft);
-  draft.config = llama_config(kind, fields, rope);
+  become_llama(draft.config, kind, fields, rope);
   check_windows(kind, fields, draft.wrong);
   return draft;
 }

@@ -39,19 +39,14 @@ struct LlamaFields {
 
   template <class V>
   void visit(V& v) {
-    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
-    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
-    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
-    v("num_hidden_layers", layers, {.low = 1, .high = 1024});
-    v("num_attention_heads", heads, {.low = 1, .high = 1024});
+    visit_decoder(v, *this);
+    visit_layers(v, *this);
     v("num_key_value_heads", key_heads, {.low = 1, .high = 1024});
     v("head_dim", d_head, {.low = 1, .high = kLargestHead});
     v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
     v("hidden_act", activation, kHuggingFaceActivations);
     v("rms_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
-    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
     v("resid_pdrop", dropout, {.low = 0, .high = 0.999f});
-    v("tie_word_embeddings", tied);
     v("attention_bias", attention_bias);
     v("mlp_bias", feed_forward_bias);
     v("rope_theta", base, {.low = 1e-3, .high = 1e12});
@@ -59,9 +54,6 @@ struct LlamaFields {
     v("rope_parameters", rope);
     v("rope_scaling", older_rope);
     v("original_max_position_embeddings", original_positions, {.low = 1, .high = 1 << 20});
-    v("bos_token_id", start, kTokenIds);
-    v("eos_token_id", end, kTokenIds);
-    v("pad_token_id", pad, kTokenIds);
     v("sliding_window", window, {.low = 1, .high = 1 << 20});
     v("use_sliding_window", uses_window);
     v("max_window_layers", layers_before_windows, {.low = 0, .high = 1 << 20});
@@ -115,7 +107,8 @@ inline constexpr OracleStack kLlamaStack[] = {
 inline constexpr OracleModules kLlamaOracle = {.stacks = kLlamaStack};
 
 /// What such a family knows about the keys of config.json.
-KnownKeys llama_kind_keys(const LlamaKind& kind);
+/// obeyed: the keys of its fields.
+KnownKeys llama_kind_keys(const LlamaKind& kind, KeyNames obeyed = keys_of(LlamaFields()));
 
 /// The configuration of these fields, and what is wrong with them.
 DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string_view name);

@@ -106,6 +106,12 @@ void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std:
   }
 }
 
+void check_window(const LayerTypes& types, const std::optional<int32_t>& window,
+                  std::vector<std::string>& wrong) {
+  if (names_windows(types) && !window)
+    wrong.emplace_back("layer_types names \"sliding_attention\", but there is no sliding_window");
+}
+
 bool names_windows(const LayerTypes& types) {
   return types && std::find(types->begin(), types->end(), kSlidingAttention) != types->end();
 }

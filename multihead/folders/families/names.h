@@ -70,6 +70,9 @@ KnownKeys causal_keys();
 using LayerTypes = std::optional<std::vector<std::string>>;
 /// Adds to `wrong` a number of names other than that of the layers, and names of layers that are not done here.
 void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std::string>& wrong);
+/// Adds to `wrong` that the types name windows where there is no sliding_window.
+void check_window(const LayerTypes& types, const std::optional<int32_t>& window,
+                  std::vector<std::string>& wrong);
 /// Whether a layer has a window by the types.
 bool names_windows(const LayerTypes& types);
 /// Whether layer i has a window: as the types say, or where there are none `otherwise`.

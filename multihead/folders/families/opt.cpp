@@ -18,29 +18,22 @@ struct OptFields {
   std::optional<int32_t> d_words = {};
   Activation activation = Activation::kRelu;
   float dropout = 0.1f, attention_dropout = 0;
+  float epsilon = 1e-5f;  // which OPTConfig does not say
   bool norm_before = true, no_final_norm = false, biases = true, norm_parameters = true, tied = true;
   std::optional<int32_t> start = 2, end = 2, pad = 1;
 
   template <class V>
   void visit(V& v) {
-    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
-    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
-    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
-    v("num_hidden_layers", layers, {.low = 1, .high = 1024});
-    v("num_attention_heads", heads, {.low = 1, .high = 1024});
+    visit_decoder(v, *this);
+    visit_layers(v, *this);
     v("ffn_dim", d_ff, {.low = 1, .high = 1 << 20});
     v("word_embed_proj_dim", d_words, {.low = 1, .high = 1 << 16});
     v("activation_function", activation, kHuggingFaceActivations);
     v("dropout", dropout, {.low = 0, .high = 0.999f});
-    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
     v("do_layer_norm_before", norm_before);
     v("_remove_final_layer_norm", no_final_norm);
     v("enable_bias", biases);
     v("layer_norm_elementwise_affine", norm_parameters);
-    v("tie_word_embeddings", tied);
-    v("bos_token_id", start, kTokenIds);
-    v("eos_token_id", end, kTokenIds);
-    v("pad_token_id", pad, kTokenIds);
   }
 };
 
@@ -67,38 +60,12 @@ constexpr std::array kOptNames = {
     TensorName{"decoder.#.feed_forward.b_2", "layers.#.fc2.bias", kOneRow},
 };
 
-CausalConfig opt_config(const OptFields& f) {
-  const Biases biases = f.biases ? Biases::kAll : Biases::kNone;
-  CausalConfig config{
-      .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
-      .positions = Positions::kLearned,
-      .max_positions = f.positions,
-      .position_offset = 2,
-      .stack = {.name = "decoder",
-                .d_model = f.d_model,
-                .mask = StackMask::causal(),
-                .norm = {.placement = f.norm_before ? NormPlacement::kPre : NormPlacement::kPost,
-                         .at_end = f.norm_before && !f.no_final_norm},
-                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
-      .tied = f.tied,
-      .pad_id = f.pad.value_or(-1),
-      .eos_id = f.end.value_or(-1),
-      .start_id = f.start.value_or(-1)};
-  config.stack.layers.assign(
-      static_cast<size_t>(f.layers),
-      {.self_attention = {.heads = f.heads, .biases = biases},
-       .feed_forward = {.d_ff = f.d_ff, .activation = f.activation, .biases = biases}});
-  return config;
-}
-
 FolderPlan read_opt(std::string_view json, std::string_view name) {
   OptFields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
-  drop_ids_beyond(
-      draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}, {"pad_token_id", fields.pad}},
+  DecoderDraft draft = decoder_draft(
+      fields, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}, {"pad_token_id", fields.pad}},
       name);
-  draft.config = opt_config(fields);
   if (fields.d_model % fields.heads != 0)
     draft.wrong.push_back(no_divisor("num_attention_heads", fields.heads, "hidden_size", fields.d_model));
   if (fields.d_words.value_or(fields.d_model) != fields.d_model)
@@ -107,10 +74,17 @@ FolderPlan read_opt(std::string_view json, std::string_view name) {
         "numbers");
   if (!fields.norm_parameters)
     draft.wrong.emplace_back("layer_norm_elementwise_affine is false; expected norms with parameters");
+  draft.config.position_offset = 2;
+  StackConfig& stack = draft.config.stack;
+  stack.norm.placement = fields.norm_before ? NormPlacement::kPre : NormPlacement::kPost;
+  stack.norm.at_end = fields.norm_before && !fields.no_final_norm;
+  const Biases biases = fields.biases ? Biases::kAll : Biases::kNone;
+  stack.layers.assign(
+      static_cast<size_t>(fields.layers),
+      {.self_attention = {.heads = fields.heads, .biases = biases},
+       .feed_forward = {.d_ff = fields.d_ff, .activation = fields.activation, .biases = biases}});
   return decoder_plan({.model_type = "opt", .base = "model.decoder.", .tensors = kOptNames}, std::move(draft),
-                      kDecoderFields, name, [](const HeadGeometry& heads, int32_t d_model) {
-                        return heads_that_divide(heads, d_model, "num_attention_heads");
-                      });
+                      kDecoderFields, name, divided_heads("num_attention_heads"));
 }
 
 KnownKeys opt_keys() {

@@ -27,27 +27,19 @@ struct PhiFields {
 
   template <class V>
   void visit(V& v) {
-    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
-    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
-    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
-    v("num_hidden_layers", layers, {.low = 1, .high = 1024});
-    v("num_attention_heads", heads, {.low = 1, .high = 1024});
+    visit_decoder(v, *this);
+    visit_layers(v, *this);
     v("num_key_value_heads", key_heads, {.low = 1, .high = 1024});
     v("head_dim", d_head, {.low = 1, .high = kLargestHead});
     v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
     v("hidden_act", activation, kHuggingFaceActivations);
     v("layer_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
     v("resid_pdrop", dropout, {.low = 0, .high = 0.999f});
-    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
     v("qk_layernorm", query_key_norm);
-    v("tie_word_embeddings", tied);
     v("rope_parameters", rope);
     v("rope_scaling", older_rope);
     v("rope_theta", base, {.low = 1e-3, .high = 1e12});
     v("partial_rotary_factor", rotated_share, {.low = 0, .high = 1});
-    v("bos_token_id", start, kTokenIds);
-    v("eos_token_id", end, kTokenIds);
-    v("pad_token_id", pad, kTokenIds);
   }
 };
 
@@ -72,36 +64,11 @@ constexpr std::array kPhiNames = {
 };
 constexpr std::array<std::string_view, 1> kPhiNoWeights = {".rotary_emb.inv_freq"};
 
-CausalConfig phi_config(const PhiFields& f, const RopePositions& rope) {
-  CausalConfig config{.embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
-                      .positions = Positions::kRotary,
-                      .max_positions = rope.longest,
-                      .stack = {.name = "decoder",
-                                .d_model = f.d_model,
-                                .mask = StackMask::causal(),
-                                .positions = Positions::kRotary,
-                                .rotary = rope.rotary,
-                                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
-                                .order = SublayerOrder::kParallelOneNorm,
-                                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
-                      .tied = f.tied,
-                      .output_bias = true,
-                      .pad_id = f.pad.value_or(-1),
-                      .eos_id = f.end.value_or(-1),
-                      .start_id = f.start.value_or(-1)};
-  config.stack.layers.assign(static_cast<size_t>(f.layers),
-                             {.self_attention = {.heads = f.heads,
-                                                 .d_key = f.d_head.value_or(0),
-                                                 .key_heads = f.key_heads.value_or(0)},
-                              .feed_forward = {.d_ff = f.d_ff, .activation = f.activation}});
-  return config;
-}
-
 FolderPlan read_phi(std::string_view json, std::string_view name) {
   PhiFields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  DecoderDraft draft{.config = {.embedding = {.vocabulary = fields.vocabulary}}};
-  drop_ids_beyond(draft, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+  DecoderDraft draft =
+      decoder_draft(fields, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
   if (!fields.d_head && fields.d_model % fields.heads != 0)
     draft.wrong.push_back(no_divisor("num_attention_heads", fields.heads, "hidden_size", fields.d_model));
@@ -110,13 +77,20 @@ FolderPlan read_phi(std::string_view json, std::string_view name) {
   if (fields.query_key_norm)
     draft.wrong.emplace_back("qk_layernorm is true; expected queries and keys without layer norms");
   const RopeFields rope = fields.older_rope ? *fields.older_rope : fields.rope.value_or(RopeFields{});
-  draft.config =
-      phi_config(fields, positions_of(rope,
-                                      {.base = fields.base,
-                                       .d_head = fields.d_head.value_or(fields.d_model / fields.heads),
-                                       .rotated_share = fields.rotated_share,
-                                       .max_positions = fields.positions},
-                                      draft.wrong, draft.remarks));
+  turn(draft.config, positions_of(rope,
+                                  {.base = fields.base,
+                                   .d_head = fields.d_head.value_or(fields.d_model / fields.heads),
+                                   .rotated_share = fields.rotated_share,
+                                   .max_positions = fields.positions},
+                                  draft.wrong, draft.remarks));
+  draft.config.output_bias = true;
+  StackConfig& stack = draft.config.stack;
+  stack.order = SublayerOrder::kParallelOneNorm;
+  stack.layers.assign(static_cast<size_t>(fields.layers),
+                      {.self_attention = {.heads = fields.heads,
+                                          .d_key = fields.d_head.value_or(0),
+                                          .key_heads = fields.key_heads.value_or(0)},
+                       .feed_forward = {.d_ff = fields.d_ff, .activation = fields.activation}});
   return decoder_plan({.model_type = "phi", .tensors = kPhiNames, .no_weights = kPhiNoWeights},
                       std::move(draft), kDecoderFields, name, grouped_heads);
 }

@@ -111,8 +111,7 @@ class RopeReader {
     if (found.longest == context_.max_positions) return;
     remarks.push_back(
         fmt::format("texts of more than {} tokens (original_max_position_embeddings) are not read, though "
-                    "max_position_embeddings is "
-                    "{}: long_factor is not done",
+                    "max_position_embeddings is {}: long_factor is not done",
                     found.longest, context_.max_positions));
   }
 
@@ -139,6 +138,12 @@ class RopeReader {
 };
 
 }  // namespace
+
+void expect_equal(const RopeFields& rope, const RopeFields& older, std::vector<std::string>& wrong) {
+  if (rope != older)
+    wrong.emplace_back(
+        "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
+}
 
 RopePositions positions_of(RopeFields rope, const RopeContext& context, std::vector<std::string>& wrong,
                            std::vector<std::string>& remarks) {

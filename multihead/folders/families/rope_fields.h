@@ -78,6 +78,9 @@ struct RopePositions {
   int32_t longest = 0;
 };
 
+/// Adds to `wrong` that rope_parameters and rope_scaling differ, when they do.
+void expect_equal(const RopeFields& rope, const RopeFields& older, std::vector<std::string>& wrong);
+
 /// Adds to `wrong` what does not fit, and to `remarks` what longer texts would need.
 RopePositions positions_of(RopeFields rope, const RopeContext& context, std::vector<std::string>& wrong,
                            std::vector<std::string>& remarks);

@@ -42,8 +42,7 @@ FolderPlan read_smollm3(std::string_view json, std::string_view name) {
     draft.wrong.push_back(
         fmt::format("no_rope_layers has {} numbers; expected one for each layer, num_hidden_layers is {}",
                     fields.turns->size(), layers.size()));
-  if (names_windows(fields.layer_types) && !fields.window)
-    draft.wrong.emplace_back("layer_types names \"sliding_attention\", but there is no sliding_window");
+  check_window(fields.layer_types, fields.window, draft.wrong);
   for (size_t i = 0; i < layers.size() && draft.wrong.empty(); ++i) {
     const bool turns =
         fields.turns ? (*fields.turns)[i] != 0 : (i + 1) % static_cast<size_t>(fields.none_every) != 0;
@@ -55,12 +54,9 @@ FolderPlan read_smollm3(std::string_view json, std::string_view name) {
 }
 
 KnownKeys smollm3_keys() {
-  KnownKeys keys = llama_kind_keys(kSmolLm3);
-  keys.add({.obeyed = keys_of(SmolLm3Fields())});
-  for (const char* key : {"max_window_layers", "resid_pdrop"}) {
-    keys.obeyed.erase(key);
-    keys.rules.push_back({.key = key});
-  }
+  KnownKeys keys = llama_kind_keys(kSmolLm3, keys_of(SmolLm3Fields()));
+  keys.obeyed.erase("max_window_layers");
+  keys.rules.push_back({.key = "max_window_layers"});
   return keys;
 }
 
