@@ -13,9 +13,9 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/scratch_files.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/check/row_difference.h"
-#include "multihead/check/scratch_files.h"
 #include "multihead/folders/weights_hash.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/tensor/tensor.h"
@@ -67,6 +67,7 @@ class Comparison {
       if (site.name.ends_with(".gates")) continue;  // 1, as nothing is changed
       if (answer.contains("value." + site.name)) {
         report.sites.push_back({.site = site.name});
+        rows_.push_back(site.rows);
       } else {
         report.not_compared.push_back(site.name);
       }
@@ -75,14 +76,14 @@ class Comparison {
   }
 
   void add(CheckedRun run, const RowsOfSites& rows) {
-    for (SiteDifference& site : report_.sites) {
-      const auto found = rows.find(site.site);
-      if (found != rows.end()) add(run, found->second, site);
+    for (size_t i = 0; i < report_.sites.size(); ++i) {
+      const auto found = rows.find(report_.sites[i].site);
+      if (found != rows.end()) add(run, found->second, rows_[i], report_.sites[i]);
     }
   }
 
  private:
-  void add(CheckedRun run, const CheckedRows& rows, SiteDifference& site) const {
+  void add(CheckedRun run, const CheckedRows& rows, SiteRows whose, SiteDifference& site) const {
     const std::string name = "value." + site.site;
     const std::vector<int64_t>& shape = answer_.shape(name);
     size_t widest = 0;
@@ -97,10 +98,7 @@ class Comparison {
     const RowDifference found = row_difference(rows, there.view());
     if (!site.differences[static_cast<size_t>(run)].has_value() &&
         !(found.difference <= largest(site.differences))) {
-      const bool source = site.site.starts_with("encoder.") || report_.texts.targets.empty() ||
-                          site.site.ends_with("cross_attention.keys") ||
-                          site.site.ends_with("cross_attention.projected_keys") ||
-                          site.site.ends_with("cross_attention.values");
+      const bool source = whose != SiteRows::kTarget || report_.texts.targets.empty();
       std::tie(site.text, site.row) =
           place_of(source ? report_.texts.ids : report_.texts.targets, rows.size(), found.row);
     }
@@ -109,6 +107,7 @@ class Comparison {
 
   const SafetensorsFile& answer_;
   CheckReport& report_;
+  std::vector<SiteRows> rows_;  // whose they are, of each site of the report
 };
 
 void sum_up(CheckReport& report) {

@@ -43,13 +43,6 @@ void read(const Model& model, const Batch& text, const Batch& target, RowsOfSite
   append(model, values, rows);
 }
 
-/// Whether the rows of a site are read token by token.
-bool is_in_steps(const std::string& site) {
-  return site.starts_with("decoder.") && !site.ends_with(".gates") &&
-         !site.ends_with("cross_attention.keys") && !site.ends_with("cross_attention.projected_keys") &&
-         !site.ends_with("cross_attention.values");
-}
-
 /// The next token of all texts that have one at this position.
 struct Step {
   Ragged added;
@@ -83,7 +76,7 @@ void read_in_steps(const LanguageModel& model, const Batch& text, const Batch& t
     const Var states = model.extend(context, step.ids, {.rows = &step.added, .sources = sources}, cache);
     if (model.predicts()) NextWords(model.vocabulary(), context, states, cache.new_places()).logits();
     for (const SiteShape& site : model.sites()) {
-      if (!is_in_steps(site.name)) continue;
+      if (site.rows != SiteRows::kTarget) continue;  // read with the source
       const KeptValue& kept = values.kept(site.name);
       CheckedRows& all = rows[site.name];
       all.resize(static_cast<size_t>(read.ragged.rows()));

@@ -163,7 +163,7 @@ Var SentenceModel::vectors(Context& context, const Sequences& tokens, bool has_p
 
 std::vector<SiteShape> SentenceModel::sites() const {
   std::vector<SiteShape> all = folder.model->sites();
-  all.push_back({.name = Site{"sentence", SitePart::kVectors}.name(), .columns = dimension});
+  all.push_back(SiteShape::of({"sentence", SitePart::kVectors}, dimension));
   return all;
 }
 

@@ -172,9 +172,8 @@ std::vector<SiteShape> Model::sites() const {
   std::vector<SiteShape> all;
   const SiteVisitor add = [&](const SiteShape& site) { all.push_back(site); };
   for (const Stack* stack : stacks()) stack->visit_sites(add);
-  if (pools())
-    add({.name = Site{stacks().back()->config().name, SitePart::kPooled}.name(), .columns = facts().d_model});
-  if (predicts()) add({.name = vocabulary().site().name(), .columns = vocabulary().size()});
+  if (pools()) add(SiteShape::of({stacks().back()->config().name, SitePart::kPooled}, facts().d_model));
+  if (predicts()) add(SiteShape::of(vocabulary().site(), vocabulary().size()));
   return all;
 }
 

@@ -200,10 +200,10 @@ void MultiHeadAttention::share_positions(const MultiHeadAttention& other) {
 void MultiHeadAttention::visit_sites(const SiteVisitor& visitor) const {
   const HeadShape shape = heads_->shape();
   const auto visit = [&](SitePart part, int blocks, int64_t columns) {
-    visitor({.name = Site{name_, part}.name(), .blocks = blocks, .columns = columns});
+    visitor(SiteShape::of({name_, part}, columns, blocks));
   };
   const auto visit_each = [&](SitePart part, int heads, int64_t columns) {
-    for (int h = 0; h < heads; ++h) visitor({.name = Site{name_, part, h}.name(), .columns = columns});
+    for (int h = 0; h < heads; ++h) visitor(SiteShape::of({name_, part, h}, columns));
   };
   visit(SitePart::kAttentionInput, 1, config_.d_model);
   visit(SitePart::kProjectedQueries, shape.heads, int64_t{shape.heads} * shape.d_key);

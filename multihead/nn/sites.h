@@ -140,6 +140,11 @@ struct SiteShape {
   std::string name;
   int blocks = 1;
   int64_t columns = 0;  // 0: as many as the longest sequence has keys
+  SiteRows rows = SiteRows::kSource;
+
+  static SiteShape of(const Site& site, int64_t columns, int blocks = 1) {
+    return {site.name(), blocks, columns, rows_of(site)};
+  }
 };
 
 /// Who is called at sites. Where several threads run batches, all of them call it.

@@ -111,9 +111,9 @@ void Stack::visit_attentions(const AttentionVisitor& visitor) const {
 }
 
 void Stack::visit_sites(const SiteVisitor& visitor) const {
-  visitor({.name = Site{config_.name, SitePart::kEmbeddings}.name(), .columns = config_.d_model});
+  visitor(SiteShape::of({config_.name, SitePart::kEmbeddings}, config_.d_model));
   for (const StackLayer& layer : layers_) layer.visit_sites(visitor);
-  visitor({.name = Site{config_.name, SitePart::kStates}.name(), .columns = config_.d_model});
+  visitor(SiteShape::of({config_.name, SitePart::kStates}, config_.d_model));
 }
 
 MultiHeadAttention* Stack::find_attention(std::string_view name) {

@@ -153,9 +153,7 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
 
 void StackLayer::visit_sites(const SiteVisitor& visitor) const {
   const int64_t d_model = self_attention_.config().d_model;
-  const auto visit = [&](SitePart part, int64_t columns) {
-    visitor({.name = Site{name_, part}.name(), .columns = columns});
-  };
+  const auto visit = [&](SitePart part, int64_t columns) { visitor(SiteShape::of({name_, part}, columns)); };
   visit(SitePart::kInput, d_model);
   self_attention_.visit_sites(visitor);
   visit(SitePart::kAfterSelfAttention, d_model);

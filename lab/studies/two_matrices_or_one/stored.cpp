@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
-#include <system_error>
 
 #include "lab/studies/claim_words.h"
 #include "lab/studies/comparison.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/base/error.h"
+#include "multihead/base/scratch_files.h"
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/model_folder.h"
@@ -135,20 +134,6 @@ double difference_from_file(const OpenFolder& folder, int layer, int head, int t
   return relative_difference(found, columns(all, head * size, (head + 1) * size));
 }
 
-/// A folder that is gone with this object.
-struct ScratchFolder {
-  ScratchFolder() {
-    if (mkdtemp(path.data()) == nullptr) throw FileError("cannot make a folder like " + path);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path = (std::filesystem::temp_directory_path() / "multihead-study-XXXXXX").string();
-};
-
 /// Of a claim with the clauses and the table of 002.6.
 Claim look_into(std::string_view id, const OpenFolder& folder, const AlgebraCase& a,
                 std::map<std::string, std::string> words = {}) {
@@ -232,8 +217,8 @@ Claim stored_afresh(const AlgebraCase& a) {
   if (a.mistake == 1) shape.geometry.scores = Scores::kDoubled;
   EncoderDecoder model(shape.config());
   model.initialise(a.seed);
-  const ScratchFolder scratch;
-  const std::filesystem::path folder = std::filesystem::path(scratch.path) / "model";
+  const ScratchFiles scratch("multihead-study");
+  const std::filesystem::path folder = scratch / "model";
   save_model_folder(folder, model);
   return look_into("002.6", OpenFolder(folder), a);
 }

@@ -1,4 +1,4 @@
-#include "multihead/check/scratch_files.h"
+#include "multihead/base/scratch_files.h"
 
 #include <stdlib.h>
 
