@@ -28,9 +28,9 @@ TEST(AttentionRandom, ThousandsOfDescriptionsAreRightOrAnError) {
       ADD_FAILURE() << "try " << n << ": " << e.what();
     }
   }
-  // Both kinds were tried, and often.
+  // Both kinds were tried, and often: about four in five descriptions are possible.
   EXPECT_GT(possible, kTries / 2);
-  EXPECT_LT(possible, kTries * 4 / 5);
+  EXPECT_LT(possible, kTries * 9 / 10);
 }
 
 }  // namespace
