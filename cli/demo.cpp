@@ -10,7 +10,7 @@
 
 #include "cli/common.h"
 #include "cli/flag_names.h"
-#include "cli/heads/heads_report.h"
+#include "cli/heads_report.h"
 #include "cli/options.h"
 #include "cli/shell_words.h"
 #include "cli/verb.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/corpus_flags.h"
 #include "cli/head_changes.h"
-#include "cli/heads/corpus_flags.h"
 #include "cli/load_model.h"
 #include "cli/open_file.h"
 #include "cli/progress.h"

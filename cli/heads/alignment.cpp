@@ -6,10 +6,10 @@
 #include <string>
 
 #include "cli/common.h"
-#include "cli/heads/corpus_flags.h"
-#include "cli/heads/heads_report.h"
+#include "cli/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/heads_report.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"

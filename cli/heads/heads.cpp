@@ -7,11 +7,11 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/corpus_flags.h"
 #include "cli/file_endings.h"
 #include "cli/head_changes.h"
-#include "cli/heads/corpus_flags.h"
-#include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
+#include "cli/heads_report.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"

@@ -2,7 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/heads/corpus_flags.h"
+#include "cli/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/importance_report.h"
 #include "cli/heads/report_flags.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "cli/common.h"
-#include "cli/heads/corpus_flags.h"
+#include "cli/corpus_flags.h"
 #include "multihead/base/terminal_text.h"
 
 namespace mh::cli {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/corpus_flags.h"
 #include "cli/error_line.h"
-#include "cli/heads/corpus_flags.h"
-#include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/heads_report.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/corpus_flags.h"
 #include "cli/file_endings.h"
-#include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
 #include "cli/load_model.h"

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "cli/common.h"
-#include "cli/heads/corpus_flags.h"
-#include "cli/heads/heads_report.h"
+#include "cli/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/report_flags.h"
+#include "cli/heads_report.h"
 #include "cli/load_model.h"
 #include "cli/verb.h"
 #include "multihead/base/terminal_text.h"

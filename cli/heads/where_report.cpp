@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "cli/common.h"
-#include "cli/heads/corpus_flags.h"
-#include "cli/heads/heads_report.h"
+#include "cli/corpus_flags.h"
+#include "cli/heads_report.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/sites/observe_text.h"
 

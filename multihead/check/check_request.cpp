@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {

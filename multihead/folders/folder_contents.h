@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/tensor_files.h"
 

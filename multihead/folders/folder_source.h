@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/folder_tokenizers.h"
 #include "multihead/io/safetensors.h"
 

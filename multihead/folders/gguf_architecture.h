@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "multihead/folders/families/names.h"
+#include "multihead/folders/family_names.h"
 #include "multihead/io/gguf.h"
 
 namespace mh {

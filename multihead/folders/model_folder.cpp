@@ -12,7 +12,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/folders/checkpoint_names.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/generation_keys.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 
 namespace mh {
 

@@ -7,7 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_contents.h"
 #include "multihead/folders/replaced_folder.h"

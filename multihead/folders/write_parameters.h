@@ -9,7 +9,7 @@
 
 #include "multihead/base/file.h"
 #include "multihead/base/stored_matrix.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 
 namespace mh {
 

@@ -3,7 +3,7 @@ multihead and is run by `multihead check`:
 
     python site_oracle.py REQUEST.json ANSWER.safetensors
 
-REQUEST has the folder, token ids, and the names of the modules that compute the values (multihead/folders/families/oracle_modules.h).
+REQUEST has the folder, token ids, and the names of the modules that compute the values (multihead/folders/oracle_modules.h).
 ANSWER has for each site S value.S, [rows, columns], the texts end to end; scores and weights have as many columns as the longest text
 has keys, 0 behind a text's own keys. greedy is the greedy text of each, and greedy_margins how far ahead each token was.
 """

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "multihead/base/file.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/generation_keys.h"
 #include "multihead/folders/model_folder.h"

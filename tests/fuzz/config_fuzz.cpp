@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multihead/batch/batch.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/models/encoder_decoder.h"

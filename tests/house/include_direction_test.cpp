@@ -59,8 +59,6 @@ const std::set<std::string>& doors() {
   static const std::set<std::string> doors = {
       // Our own format, in which a training saves its translator and a study its runs.
       "multihead/folders/families/marian.h",
-      // Where a family keeps its parameters: a study reads matrices of other models.
-      "multihead/folders/families/family.h",
       // Pictures, which the tool and the studies draw with.
       "multihead/heads/reports/pictures/draw_heads.h",
       "multihead/heads/reports/pictures/draw_similar.h",
@@ -181,6 +179,26 @@ TEST(House, FoldersInsideOfRoomsAreIncludedThroughTheirDoors) {
       {"multihead", "lab", "cli", "python", "examples", "benchmarks"}, 1);
   for (const std::string& door : doors())
     EXPECT_TRUE(used.count(door)) << "nobody outside its room includes " << door;
+}
+
+// A folder and one inside of it neither: of cli and cli/heads, cli/heads includes the other.
+TEST(House, NoTwoFoldersIncludeEachOther) {
+  std::map<std::pair<std::string, std::string>, std::string> includes;  // of two folders; by which file
+  for_each_source(
+      [&](const fs::path& source, const std::string&) {
+        const fs::path file = fs::relative(source, mh::source_folder());
+        for (const Include& include : includes_of(source)) {
+          const std::string from = file.parent_path(), to = fs::path(include.path).parent_path();
+          if (include.angled || to.empty() || from == to) continue;
+          includes.insert({{from, to}, file.string() + " includes " + include.path});
+        }
+      },
+      {"multihead", "lab", "cli", "python"}, 20);
+  EXPECT_GT(includes.size(), 100u);
+  for (const auto& [folders, file] : includes) {
+    const auto back = includes.find({folders.second, folders.first});
+    if (back != includes.end()) ADD_FAILURE() << file << ", but " << back->second;
+  }
 }
 
 TEST(House, EveryArrowIsOfAnInclude) {

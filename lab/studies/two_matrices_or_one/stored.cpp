@@ -12,7 +12,7 @@
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/base/error.h"
 #include "multihead/base/scratch_files.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/parameters.h"

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/folders/families/family.h"
-#include "multihead/folders/families/names.h"
+#include "multihead/folders/family.h"
+#include "multihead/folders/family_names.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/models/config_names.h"
 #include "multihead/models/encoder_model.h"

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/generation_keys.h"
 
 namespace mh {

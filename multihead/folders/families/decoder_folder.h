@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/folders/families/family.h"
-#include "multihead/folders/families/names.h"
 #include "multihead/folders/families/rope_fields.h"
+#include "multihead/folders/family.h"
+#include "multihead/folders/family_names.h"
 #include "multihead/models/causal_model.h"
 
 namespace mh {

@@ -10,7 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/suggestions.h"
 #include "multihead/folders/families/config_keys.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"

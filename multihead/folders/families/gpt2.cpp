@@ -12,8 +12,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/decoder_folder.h"
-#include "multihead/folders/families/family.h"
-#include "multihead/folders/families/names.h"
+#include "multihead/folders/family.h"
+#include "multihead/folders/family_names.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/kernels/attention.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "multihead/folders/families/decoder_folder.h"
-#include "multihead/folders/families/family.h"
-#include "multihead/folders/families/names.h"
 #include "multihead/folders/families/rope_fields.h"
+#include "multihead/folders/family.h"
+#include "multihead/folders/family_names.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/nn/head_geometry.h"

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "multihead/base/error.h"
-#include "multihead/folders/families/names.h"
+#include "multihead/folders/family_names.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/write_parameters.h"

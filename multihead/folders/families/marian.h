@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/translator_shape.h"
 

@@ -7,7 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/marian.h"
-#include "multihead/folders/families/names.h"
+#include "multihead/folders/family_names.h"
 #include "multihead/kernels/embedding.h"
 
 namespace mh {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "multihead/base/file.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "tests/support/places.h"
 
 namespace mh {

@@ -1,4 +1,4 @@
-#include "cli/heads/heads_report.h"
+#include "cli/heads_report.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

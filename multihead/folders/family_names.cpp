@@ -1,4 +1,4 @@
-#include "multihead/folders/families/names.h"
+#include "multihead/folders/family_names.h"
 
 #include <fmt/format.h>
 

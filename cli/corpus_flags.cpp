@@ -1,4 +1,4 @@
-#include "cli/heads/corpus_flags.h"
+#include "cli/corpus_flags.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cli/common.h"
-#include "cli/heads/heads_verbs.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "multihead/base/error.h"

@@ -1,5 +1,5 @@
 // Family: the folder format of one kind of model, such as GPT-2's: how its config.json is read, and what
-// its tensors are called in model.safetensors. Each family is one file in this folder, and families.cpp
+// its tensors are called in model.safetensors. Each family is one file in folders/families/, where families.cpp
 // lists them all; folders are read through that list. docs/file-formats.md describes the folders.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/folders/families/oracle_modules.h"
+#include "multihead/folders/oracle_modules.h"
 #include "multihead/folders/pruned_heads.h"
 #include "multihead/folders/tensor_files.h"
 #include "multihead/models/model.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/kernels/elementwise.h"
