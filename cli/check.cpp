@@ -71,7 +71,8 @@ void add_check(Verb& app) {
   flags->settings.add(*verb, CheckOptions());
   verb->footer(
       "The texts are read by both, here in one batch, one by one, and token by token\n"
-      "with a cache. The tool runs the Python; it needs torch and transformers.\n"
+      "with a cache. The tool runs the Python; it needs torch and transformers, and\n"
+      "for a GGUF file gguf.\n"
       "Exit status 0: right; 1: something differs, or it could not be checked.\n\n"
       "Example:\n"
       "  multihead check model\n"

@@ -89,7 +89,7 @@ struct CheckReport {
 };
 
 /// Asks transformers and compares. The library starts no program: `ask` does. Throws Error with what cannot be done in a line:
-/// a model that is no folder, too little memory, what `ask` throws, an answer that does not fit.
+/// a model that is no folder or GGUF file, too little memory, what `ask` throws, an answer that does not fit.
 CheckReport check_model(const ModelFolder& folder, const CheckOptions& options, const AskOracle& ask);
 /// The same with an answer that is there already.
 CheckReport check_model(const ModelFolder& folder, const CheckOptions& options,

@@ -6,6 +6,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/family.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
+#include "multihead/folders/gguf_folder.h"
+#include "multihead/folders/gguf_split.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
@@ -53,10 +57,19 @@ Json modules_of(const ModelFolder& folder) {
   return {{"stacks", stacks}, {"pooler", family->oracle->pooler}};
 }
 
+/// Null: the model is a folder.
+Json gguf_of(const ModelFolder& folder) {
+  if (!is_gguf(folder.path)) return nullptr;
+  Json files = Json::array();
+  for (const std::filesystem::path& file : gguf_files(folder.path))
+    files.push_back(std::filesystem::absolute(file).string());
+  return {{"files", files}, {"config", Json::parse(folder.source->read(kConfigFile))}};
+}
+
 }  // namespace
 
 std::string check_request(const ModelFolder& folder, const CheckTexts& texts, int threads) {
-  if (folder.shipped || !std::filesystem::is_directory(folder.path)) {
+  if (folder.shipped || !(is_gguf(folder.path) || std::filesystem::is_directory(folder.path))) {
     throw Error(
         fmt::format("transformers opens folders, and {} is none; write it as one first: multihead "
                     "convert",
@@ -71,6 +84,7 @@ std::string check_request(const ModelFolder& folder, const CheckTexts& texts, in
     }
   }
   const Json request = {{"folder", std::filesystem::absolute(folder.path).string()},
+                        {"gguf", gguf_of(folder)},
                         {"kind", name_of(folder.model->kind(), kModelKindNames)},
                         {"logits", folder.model->predicts()},
                         {"threads", threads},

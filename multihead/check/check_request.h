@@ -13,8 +13,8 @@ namespace mh {
 /// share/check/site_oracle.py: a Python program that is called with two files, the request and the answer.
 std::string_view site_oracle();
 
-/// The request, in JSON: the folder, ids of texts, and the modules of the family's class. Throws Error on a model that is no
-/// directory, such as a GGUF file.
+/// The request, in JSON: the folder, or a GGUF file with the config.json that was made of its metadata, ids of texts, and the
+/// modules of the family's class. Throws Error on a model that is neither.
 std::string check_request(const ModelFolder& folder, const CheckTexts& texts, int threads);
 
 /// Runs the script, which reads the first file and writes the second. Throws Error with what it could not do, in one line.

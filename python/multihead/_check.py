@@ -19,12 +19,10 @@ def _ask(request: str, answer: str) -> None:
     names: dict[str, Any] = {"__name__": "site_oracle"}
     try:
         exec(compile(_native.site_oracle(), "site_oracle.py", "exec"), names)
-    except SystemExit as missing:
-        raise MissingPackageError(str(missing)) from None
-    try:
         names["answer"](request, answer)
     except SystemExit as failed:
-        raise Error(str(failed)) from None
+        is_missing = isinstance(failed.__context__, ImportError)
+        raise (MissingPackageError if is_missing else Error)(str(failed)) from None
 
 
 @checked
@@ -42,9 +40,9 @@ def check(model: Model, **settings: Unpack[CheckSettings]) -> Table:
         text: compare on this text instead of the usual four.
         new_tokens: tokens of each greedy text that is compared (0 to 1000, default 12).
 
-    It needs torch and transformers. A row for each part of a site's name, over all layers and heads: `part` and the largest
-    relative differences `together`, `alone` and `cached`. ``table.report`` has the verdict `right`, the `first` site that
-    differs, and all else.
+    It needs torch and transformers, and for a GGUF file gguf. A row for each part of a site's name, over all layers and heads:
+    `part` and the largest relative differences `together`, `alone` and `cached`. ``table.report`` has the verdict `right`, the
+    `first` site that differs, and all else.
     """
     report = json.loads(model._native.check(settings=_settings.settings("check", settings), ask=_ask))
     return Table(report["parts"], report)

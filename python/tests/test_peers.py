@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,15 @@ def test_check() -> None:
         mh.check(mh.demo())
     with pytest.raises(mh.UsageError, match="were removed"):
         mh.check(model.prune(["decoder.0.self_attention.1"]))
+
+
+def test_check_of_a_gguf_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gguf")
+    model = mh.load(golden("gguf/untied_llama3.gguf"))
+    assert mh.check(model, text=["The year 2024"], new_tokens=3).report["right"]
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(mh.MissingPackageError, match="has no gguf; install it with: .* -m pip install gguf"):
+        mh.check(model, text=["The year 2024"])
 
 
 def test_memory_is_shared() -> None:

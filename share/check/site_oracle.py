@@ -1,9 +1,11 @@
-"""What transformers computes at every site (docs/sites.md) of a model folder, in double precision, text by text. It comes with
-multihead and is run by `multihead check`:
+"""What transformers computes at every site (docs/sites.md) of a model folder or a GGUF file, in double precision, text by text. It
+comes with multihead and is run by `multihead check`:
 
     python site_oracle.py REQUEST.json ANSWER.safetensors
 
 REQUEST has the folder, token ids, and the names of the modules that compute the values (multihead/folders/oracle_modules.h).
+Of a GGUF file it has what multihead made of the metadata, config.json; the gguf package reads the numbers, and load_gguf() says where
+they belong.
 ANSWER has for each site S value.S, [rows, columns], the texts end to end; scores and weights have as many columns as the longest text
 has keys, 0 behind a text's own keys. greedy is the greedy text of each, and greedy_margins how far ahead each token was.
 """
@@ -14,6 +16,12 @@ import os
 import platform
 import sys
 
+
+
+def missing(error, packages):
+    return f"{sys.executable} has no {error.name}; install it with: {sys.executable} -m pip install {packages}"
+
+
 if __name__ == "__main__":  # not in the program of another one
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -23,8 +31,7 @@ try:
     import transformers
     from safetensors.numpy import save_file
 except ImportError as error:
-    sys.exit(f"{sys.executable} has no {error.name}; install it with: "
-             f"{sys.executable} -m pip install torch transformers safetensors numpy")
+    sys.exit(missing(error, "torch transformers safetensors numpy"))
 
 
 class Sites:
@@ -246,6 +253,8 @@ def register():
 
 
 def class_of(request):
+    if request.get("gguf"):
+        return transformers.AutoModelForCausalLM
     config = transformers.AutoConfig.from_pretrained(request["folder"], local_files_only=True)
     for name in config.architectures or ():
         has_logits = not name.endswith("Model") or name.endswith("LMHeadModel")
@@ -256,7 +265,58 @@ def class_of(request):
                 request["kind"]]
 
 
+def in_order_of_class(architecture, name, numbers, config):
+    """The numbers of a tensor as they were before llama.cpp's conversion to GGUF."""
+    part = name.split(".")[-2]
+    if architecture == "llama" and part in ("attn_q", "attn_k"):  # pairs of numbers that turn together became neighbours
+        heads = config.num_attention_heads if part == "attn_q" else config.num_key_value_heads
+        return numbers.unflatten(0, (heads, -1, 2)).transpose(1, 2).flatten(0, 2)
+    if architecture == "gptneox" and part == "attn_qkv":  # the queries, keys and values of each head were taken apart
+        return numbers.unflatten(0, (3, config.num_attention_heads, -1)).transpose(0, 1).flatten(0, 2)
+    if architecture in ("gemma2", "gemma3") and part.endswith("norm"):
+        return numbers - 1
+    return numbers
+
+
+def load_gguf(kind, request, how):
+    try:
+        import gguf
+    except ImportError as error:
+        sys.exit(missing(error, "gguf"))
+    fields = dict(request["gguf"]["config"])
+    config = transformers.AutoConfig.for_model(fields.pop("model_type"), **fields)
+    model = kind.from_config(config, dtype=torch.float64, attn_implementation=how).eval()
+    files = [gguf.GGUFReader(file) for file in request["gguf"]["files"]]
+    tensors = {tensor.name: tensor for file in files for tensor in file.tensors}
+
+    def take(name):
+        tensor = tensors.pop(name)
+        return torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float64))
+
+    architecture = files[0].fields["general.architecture"].contents()
+    known = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
+    names = gguf.get_tensor_name_map(known, config.num_hidden_layers)
+    for key, parameter in model.named_parameters():
+        name = names.get_name(key, (".weight", ".bias"))
+        if name not in tensors:
+            raise ValueError(f"the file has no tensor for {key}")
+        numbers = in_order_of_class(architecture, name, take(name), config)
+        if numbers.shape != parameter.shape:
+            raise ValueError(f"{name} has the shape {tuple(numbers.shape)}, and {key} {tuple(parameter.shape)}")
+        parameter.copy_(numbers)
+    if "rope_freqs.weight" in tensors:  # by how much each pair turns more slowly
+        slower = take("rope_freqs.weight")
+        base = files[0].fields[f"{architecture}.rope.freq_base"].contents()
+        model.model.rotary_emb.inv_freq.copy_(base**(-torch.arange(len(slower)).double() / len(slower)) / slower)
+    left = [name for name in tensors if not name.startswith("rope_factors_")]  # those are in the config
+    if left:
+        raise ValueError(f"{type(model).__name__} has no place for {left[0]}")
+    return model
+
+
 def load(kind, request, how):
+    if request.get("gguf"):
+        return load_gguf(kind, request, how)
     return kind.from_pretrained(request["folder"], dtype=torch.float64, attn_implementation=how,
                                 local_files_only=True).eval()
 

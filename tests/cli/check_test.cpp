@@ -59,8 +59,7 @@ TEST(CheckTool, SaysWhatCannotBeRun) {
   expect_error(run_tool("check " + model + " --python /nowhere/python"), 1,
                "cannot run /nowhere/python: No such file");
   expect_error(run_tool("check " + model + " --python /bin/false"), 1, "/bin/false ended with status 1");
-  expect_error(run_tool("check " + golden_folder("gguf/untied_llama3.gguf")), 1,
-               "transformers opens folders");
+  expect_error(run_tool("check demo"), 1, "transformers opens folders, and demo is none");
   expect_error(run_tool("check " + model + " --tolerance 0"), 2, "--tolerance");
 }
 
@@ -73,12 +72,26 @@ TEST(CheckTool, SaysWhatAPythonLacks) {
                "install it with: ");
 }
 
-// Runs only when MULTIHEAD_PYTHON names a Python with torch and transformers (`make oracles`).
+// These run only when MULTIHEAD_PYTHON names a Python with torch, transformers and gguf (`make oracles`).
+TEST(CheckWithoutGgufOracle, SaysWhatIsMissing) {
+  const char* const python = std::getenv("MULTIHEAD_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
+  const ScratchFolder scratch;
+  write_file_atomically(scratch / "gguf.py", "raise ImportError('no gguf', name='gguf')\n");
+  const std::string without = scratch / "python";
+  write_file_atomically(without,
+                        "#!/bin/sh\nPYTHONPATH=" + scratch.path().string() + " exec " + python + " \"$@\"\n");
+  fs::permissions(without, fs::perms::owner_all);
+  const auto result = run_tool("check " + golden_folder("gguf/untied_llama3.gguf") + " --python " + without);
+  expect_error(result, 1, "has no gguf; install it with: ");
+  EXPECT_THAT(result.err, HasSubstr("-m pip install gguf\n"));
+}
+
 class CheckOracle : public testing::TestWithParam<const char*> {};
 
 TEST_P(CheckOracle, IsRight) {
   const char* const python = std::getenv("MULTIHEAD_PYTHON");
-  if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
+  if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch, transformers and gguf";
   const auto result = run_tool("check " + golden_folder(GetParam()) + " --python " + python);
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("right: all "));
@@ -92,10 +105,17 @@ INSTANTIATE_TEST_SUITE_P(Families, CheckOracle,
                                          "llama/tied_grouped", "marian/gelu_f16", "mistral/window",
                                          "modernbert/masked", "mpnet/masked", "olmo2/plain", "opt/before",
                                          "opt/after_bf16", "phi/plain", "phi3/grouped", "qwen2/tied",
-                                         "qwen3/tied", "roberta/masked", "smollm3/some_turn"),
+                                         "qwen3/tied", "roberta/masked", "smollm3/some_turn",
+                                         "gguf/untied_llama3.gguf", "gguf/tied_quantised.gguf",
+                                         "gguf_sentencepiece/llama.gguf", "gguf_architectures/gemma2.gguf",
+                                         "gguf_architectures/gemma3.gguf", "gguf_architectures/gptneox.gguf",
+                                         "gguf_architectures/olmo2.gguf", "gguf_architectures/phi3.gguf",
+                                         "gguf_architectures/phi3_long.gguf", "gguf_architectures/qwen2.gguf",
+                                         "gguf_architectures/qwen3.gguf"),
                          [](const auto& tested) {
                            std::string name = tested.param;
-                           std::replace(name.begin(), name.end(), '/', '_');
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return c == '/' || c == '.'; }, '_');
                            return name;
                          });
 

@@ -1,7 +1,7 @@
 """Makes tests/goldens/check: what transformers computes of some of the models in tests/goldens when `multihead check` asks. Of all
 but the first what the first layer shows, without contributions, is enough to find what is wrong there.
 
-    python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
+    python -m venv venv && venv/bin/pip install torch transformers safetensors numpy gguf
     venv/bin/python tests/oracles/check_goldens.py build/multihead [FOLDER]
 """
 
@@ -19,7 +19,8 @@ GOLDENS = ROOT / "tests/goldens"
 sys.path.insert(0, str(ROOT / "share/check"))
 import site_oracle  # noqa: E402
 
-MODELS = ["llama/tied_grouped", "gpt2/tied", "mistral/window", "roberta/masked", "gemma2/capped"]
+MODELS = ["llama/tied_grouped", "gpt2/tied", "mistral/window", "roberta/masked", "gemma2/capped", "gguf/untied_llama3.gguf"]
+FLAGS = {"gguf/untied_llama3.gguf": ["--text", "The year 2024"]}
 
 
 def is_kept(name):
@@ -31,14 +32,14 @@ def request_of(tool, model):
     """What multihead asks of transformers."""
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch) / "request.json"
-        subprocess.run([tool, "check", str(model), "--request", str(file)], check=True)
+        subprocess.run([tool, "check", str(GOLDENS / model), *FLAGS.get(model, []), "--request", str(file)], check=True)
         return json.loads(file.read_text(encoding="utf-8"))
 
 
 def make(tool, model, whole, file):
     with tempfile.TemporaryDirectory() as scratch:
         request, answer = pathlib.Path(scratch) / "request.json", pathlib.Path(scratch) / "answer.safetensors"
-        request.write_text(json.dumps(request_of(tool, GOLDENS / model)), encoding="utf-8")
+        request.write_text(json.dumps(request_of(tool, model)), encoding="utf-8")
         site_oracle.answer(request, answer)
         with safe_open(answer, "numpy") as found:
             names = found.keys()
