@@ -157,6 +157,7 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
   thread_local GradientMemory memory;
   thread_local Block block;
   const bool drops = in.dropout.active();
+  const float cap = cap_of(in);
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
     Head h;
     h.row = in.query_offsets[s];
@@ -187,8 +188,8 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
       h.lse = g.lse + h.row * in.heads + head;
       const float keep_scale = drops ? in.dropout.keep_scale() : 1.0f;
       const float score_scale = in.bias.none() ? in.scale : 1.0f;
-      const Rule rule{score_scale * h.gate, score_scale, h.gate * keep_scale, keep_scale,
-                      small || raw,         small,       cap_of(in)};
+      const Rule rule{
+          score_scale * h.gate, score_scale, h.gate * keep_scale, keep_scale, small || raw, small, cap};
       HeadBias bias;
       if (!in.bias.none()) {
         begin_bias(in, g.d_bias, begin, end, parts.weight_offsets ? parts.weight_offsets[s] : 0, h, bias,

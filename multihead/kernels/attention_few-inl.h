@@ -128,7 +128,7 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
   const int64_t stride = (range.end - begin + kLanes - 1) / kLanes * kLanes;
   float* scores = memory.scores.get(n * stride);
   const bool masked = in.mask.kind() != Mask::Kind::kNone;
-  const auto factor = hn::Set(d, product_factor(in));
+  const auto factor = hn::Set(d, product_factor<kCapped>(in));
   const float* queries[n];
   for (int i = 0; i < n; ++i) queries[i] = f.q.row(i < f.n ? i : f.n - 1);
   VF most[n];

@@ -26,12 +26,12 @@ HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiec
                                      int first, int strips, const int64_t* from, const int64_t* to,
                                      float* scores, float* top, Ahead& ahead) {
   const int64_t size = int64_t{kBlock} * in.d_key;
-  for_each_part(
-      from, to, strips, chunk.begin, chunk.end, [&](int64_t j, int64_t n, int a, int count) HWY_ATTR {
-        if (count == 0) return;
-        score_strips(count, chunk.k.from(j), n, h.queries + (first + a) * size, in.d_key,
-                     scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock, ahead, cap_of(in));
-      });
+  for_each_part(from, to, strips, chunk.begin, chunk.end,
+                [&](int64_t j, int64_t n, int a, int count) HWY_ATTR {
+                  if (count == 0) return;
+                  score_strips(count, chunk.k.from(j), n, h.queries + (first + a) * size, in.d_key,
+                               scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock, ahead);
+                });
 }
 
 /// Adds one chunk of keys to the running softmax of strips [first, first + strips), strips <= kGroups.
@@ -60,6 +60,10 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
     float* total = running.total[first + g];
     float* sums = h.sums + (first + g) * kBlock * h.sums_stride;
     const bool cut = s.mask.cuts(from[g], to[g]);
+    if (in.soft_cap) {  // not in the tiles: there it takes half as long again
+      cap_numbers(strip, n * kBlock, cap_of(in));
+      cap_numbers(top + g * kBlock, kBlock, cap_of(in));
+    }
     if (h.bias) add_bias(*h.bias, s.first, s.n, from[g], to[g], strip);
     const uint16_t* allow = s.allow ? s.allow + (from[g] - s.mask.begin) : nullptr;
     if (cut && !allow) {

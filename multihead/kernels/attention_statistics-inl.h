@@ -34,7 +34,11 @@ inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, co
     k = {copy, in.d_key};
   }
   Ahead nothing;
-  score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing, cap_of(in));
+  score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing);
+  if (in.soft_cap) {
+    cap_numbers(strip, n * kBlock, cap_of(in));
+    cap_numbers(top, kBlock, cap_of(in));
+  }
   if (h.bias) add_bias(*h.bias, s.first, s.n, begin, s.mask.end, strip);
   const bool cut = s.mask.cuts(begin, s.mask.end);
   uint16_t* allow = memory.allow.get(std::max(n, kChunk));
@@ -77,7 +81,8 @@ inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutput
     HWY_ALIGN float top[kBlock];
     std::fill_n(top, kBlock, kMinusInfinity);
     Ahead nothing;
-    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top, nothing, cap_of(in));
+    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top, nothing);
+    if (in.soft_cap) cap_numbers(strip, (end - begin) * kBlock, cap_of(in));
     if (h.bias) add_bias(*h.bias, s.first, s.n, begin, end, strip);
     uint16_t* allow = memory.allow.get(kChunk);
     if (s.mask.cuts(begin, end)) allow_bits(in.mask, s.mask, s.row, s.n, begin, end, allow);

@@ -60,11 +60,11 @@ HWY_INLINE void tile_rows(Rows rows, int64_t j, int64_t n, const float* HWY_REST
 }
 
 /// strip[j] = scores of keys [0, n) for each of kStrips strips `step` apart; top[strip][16] = their maxima.
-/// The strips need room for kRoom more keys. cap: of kCapped scores.
-template <int kStrips, bool kCapped>
+/// The strips need room for kRoom more keys.
+template <int kStrips>
 HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t size,
-                               float* HWY_RESTRICT strip, int64_t step, float* HWY_RESTRICT top, Ahead& ahead,
-                               [[maybe_unused]] float cap) {
+                               float* HWY_RESTRICT strip, int64_t step, float* HWY_RESTRICT top,
+                               Ahead& ahead) {
   const DF d;
   constexpr int kKeys = kTileKeys<kStrips>, kWide = kStrips * kVectors;
   VF most[kWide];
@@ -75,9 +75,6 @@ HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t
     tile_rows(keys, j, n, tile);
     VF acc[kKeys][kWide];
     dot_tile<kStrips>(tile, block, size, acc);
-    if constexpr (kCapped) {
-      MH_UNROLL for (int t = 0; t < kKeys; ++t) cap_row(acc[t], cap);
-    }
     MH_UNROLL for (int w = 0; w < kWide; ++w) {
       float* at = strip + w / kVectors * step + j * kBlock + w % kVectors * kLanes;
       VF highest = acc[0][w];
@@ -92,24 +89,17 @@ HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t
 }
 
 /// The same for 1 to kGroups strips.
-template <bool kCapped>
 HWY_INLINE void score_strips(int strips, Rows keys, int64_t n, const float* block, int64_t size, float* strip,
-                             int64_t step, float* top, Ahead& ahead, float cap) {
+                             int64_t step, float* top, Ahead& ahead) {
   if constexpr (kGroups == 1) {
-    score_strips<1, kCapped>(keys, n, block, size, strip, step, top, ahead, cap);
+    score_strips<1>(keys, n, block, size, strip, step, top, ahead);
   } else {
-    const auto scores = strips == 4   ? score_strips<4, kCapped>
-                        : strips == 3 ? score_strips<3, kCapped>
-                        : strips == 2 ? score_strips<2, kCapped>
-                                      : score_strips<1, kCapped>;
-    scores(keys, n, block, size, strip, step, top, ahead, cap);
+    const auto scores = strips == 4   ? score_strips<4>
+                        : strips == 3 ? score_strips<3>
+                        : strips == 2 ? score_strips<2>
+                                      : score_strips<1>;
+    scores(keys, n, block, size, strip, step, top, ahead);
   }
-}
-/// cap: 0 for scores that are not capped.
-HWY_INLINE void score_strips(int strips, Rows keys, int64_t n, const float* block, int64_t size, float* strip,
-                             int64_t step, float* top, Ahead& ahead, float cap) {
-  if (cap > 0) return score_strips<true>(strips, keys, n, block, size, strip, step, top, ahead, cap);
-  score_strips<false>(strips, keys, n, block, size, strip, step, top, ahead, cap);
 }
 
 /// out[r][c] (+)= sum over n of a(r, n) * b[n][c].

@@ -29,6 +29,7 @@ def attention(
     *,
     mask: Mask = None,
     scale: float | None = None,
+    soft_cap: float | None = None,
     layout: Literal["BTHD", "BHTD"] = "BTHD",
     offsets: Offsets = None,
     key_offsets: Offsets = None,
@@ -56,6 +57,7 @@ def attention(
             "causal_top_left": query i sees keys 0 to i. A window ``(left, right)``: so many keys before and after its own place.
             Booleans [Tq, Tk] or [B, Tq, Tk]: true where the query may see the key. A query that may see none gives 0.
         scale: factor of the scores; None: 1 / sqrt(D).
+        soft_cap: a positive number, as Gemma 2's 50: scaled scores s become soft_cap * tanh(s / soft_cap) before slopes and mask.
         offsets: whole numbers, a list or an array; the tokens of sequence s are offsets[s] to offsets[s + 1] - 1.
         key_offsets: the same of keys and values where they differ from those of the queries.
         alibi_slopes: [H]; adds -slope * |distance| to the scores (Press et al. 2022).
@@ -79,7 +81,7 @@ def attention(
     Vaswani et al. 2017, eq. 1; docs/attention.md says how the kernel works.
     """
     return _native.attention(
-        q, k, v, mask=mask, scale=scale, layout=layout, offsets=_offsets(offsets, "offsets"),
+        q, k, v, mask=mask, scale=scale, soft_cap=soft_cap, layout=layout, offsets=_offsets(offsets, "offsets"),
         key_offsets=_offsets(key_offsets, "key_offsets"), alibi_slopes=alibi_slopes, return_lse=return_lse,
         return_weights=return_weights, out=out,
     )  # fmt: skip
@@ -96,6 +98,7 @@ def attention_backward(
     *,
     mask: Mask = None,
     scale: float | None = None,
+    soft_cap: float | None = None,
     layout: Literal["BTHD", "BHTD"] = "BTHD",
     offsets: Offsets = None,
     key_offsets: Offsets = None,
@@ -109,7 +112,7 @@ def attention_backward(
         d_q, d_k, d_v = mh.attention_backward(q, k, v, y, lse, d_y, mask="causal")
 
     Args:
-        q, k, v, mask, scale, layout, offsets, key_offsets, alibi_slopes: those of the forward pass.
+        q, k, v, mask, scale, soft_cap, layout, offsets, key_offsets, alibi_slopes: those of the forward pass.
         out: what `attention` returned, [B, Tq, H, Dv] or in the layout of the call.
         lse: what it returned with ``return_lse=True``, [B, Tq, H]; with ``layout="BHTD"`` [B, H, Tq], with `offsets` [Nq, H].
         d_out: dL/d(out), in the shape of `out`.
@@ -121,6 +124,6 @@ def attention_backward(
         ShapeError, UsageError, Error: as `attention` does.
     """
     return _native.attention_backward(
-        q, k, v, out, lse, d_out, mask=mask, scale=scale, layout=layout, offsets=_offsets(offsets, "offsets"),
-        key_offsets=_offsets(key_offsets, "key_offsets"), alibi_slopes=alibi_slopes,
+        q, k, v, out, lse, d_out, mask=mask, scale=scale, soft_cap=soft_cap, layout=layout,
+        offsets=_offsets(offsets, "offsets"), key_offsets=_offsets(key_offsets, "key_offsets"), alibi_slopes=alibi_slopes,
     )  # fmt: skip

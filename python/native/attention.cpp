@@ -21,6 +21,7 @@
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
+#include "multihead/kernels/soft_cap.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh::python {
@@ -151,7 +152,7 @@ struct Options {
   std::string layout = "BTHD";
   std::optional<std::vector<int32_t>> offsets, key_offsets;
   nb::object mask = nb::none();
-  std::optional<float> scale;
+  std::optional<float> scale, soft_cap;
   std::optional<nb::object> alibi_slopes;
 };
 
@@ -174,6 +175,9 @@ class Call {
       key_offsets_ = equal_offsets(sequences, keys_.tokens, "k");
     }
     if (options.scale && !std::isfinite(*options.scale)) throw UsageError("`scale` is not a finite number");
+    if (options.soft_cap && !is_soft_cap(*options.soft_cap))
+      throw UsageError(fmt::format("`soft_cap` is {}; expected a positive number, for example 50, or None",
+                                   *options.soft_cap));
     mask_ = mask_of(options.mask, queries_, keys_, layout_);
     in_.q = queries_.matrix, in_.k = keys_.matrix, in_.v = values_.matrix;
     in_.heads = static_cast<int>(queries_.heads);
@@ -181,6 +185,7 @@ class Call {
     in_.d_key = static_cast<int>(queries_.size), in_.d_value = static_cast<int>(values_.size);
     in_.query_offsets = query_offsets_, in_.key_offsets = key_offsets_;
     in_.scale = options.scale ? *options.scale : attention_scale(in_.d_key);
+    in_.soft_cap = options.soft_cap;
     in_.mask = mask_.mask;
     if (options.alibi_slopes) {
       slopes_ = FloatArray(*options.alibi_slopes, "alibi_slopes").flat();
@@ -282,12 +287,13 @@ MatrixView given_output(const nb::handle& out, const Call& call) {
 }
 
 nb::object attention(const nb::object& q, const nb::object& k, const nb::object& v, const nb::object& mask,
-                     std::optional<float> scale, const std::string& layout,
+                     std::optional<float> scale, std::optional<float> soft_cap, const std::string& layout,
                      std::optional<std::vector<int32_t>> offsets,
                      std::optional<std::vector<int32_t>> key_offsets, std::optional<nb::object> alibi_slopes,
                      bool return_lse, bool return_weights, const nb::object& out) {
-  const Call call(q, k, v,
-                  {layout, std::move(offsets), std::move(key_offsets), mask, scale, std::move(alibi_slopes)});
+  const Call call(
+      q, k, v,
+      {layout, std::move(offsets), std::move(key_offsets), mask, scale, soft_cap, std::move(alibi_slopes)});
   const AttentionInputs& in = call.in();
   const Rows& queries = call.queries();
   const int64_t rows = in.q.rows, size = call.values().size, columns = queries.heads * size;
@@ -327,10 +333,11 @@ nb::object attention(const nb::object& q, const nb::object& k, const nb::object&
 std::tuple<NumpyFloats, NumpyFloats, NumpyFloats> attention_backward(
     const nb::object& q, const nb::object& k, const nb::object& v, const nb::object& out,
     const nb::object& lse, const nb::object& d_out, const nb::object& mask, std::optional<float> scale,
-    const std::string& layout, std::optional<std::vector<int32_t>> offsets,
+    std::optional<float> soft_cap, const std::string& layout, std::optional<std::vector<int32_t>> offsets,
     std::optional<std::vector<int32_t>> key_offsets, std::optional<nb::object> alibi_slopes) {
-  const Call call(q, k, v,
-                  {layout, std::move(offsets), std::move(key_offsets), mask, scale, std::move(alibi_slopes)});
+  const Call call(
+      q, k, v,
+      {layout, std::move(offsets), std::move(key_offsets), mask, scale, soft_cap, std::move(alibi_slopes)});
   const AttentionInputs& in = call.in();
   const Rows &queries = call.queries(), &keys = call.keys(), &values = call.values();
   FloatArray output(out, "out"), d_output(d_out, "d_out"), sums(lse, "lse");
@@ -377,12 +384,13 @@ std::tuple<NumpyFloats, NumpyFloats, NumpyFloats> attention_backward(
 void add_attention(nb::module_& module) {
   using namespace nb::literals;
   module.def("attention", attention, "q"_a, "k"_a, "v"_a, nb::kw_only(), "mask"_a = nb::none(),
-             "scale"_a = nb::none(), "layout"_a = "BTHD", "offsets"_a = nb::none(),
+             "scale"_a = nb::none(), "soft_cap"_a = nb::none(), "layout"_a = "BTHD", "offsets"_a = nb::none(),
              "key_offsets"_a = nb::none(), "alibi_slopes"_a = nb::none(), "return_lse"_a = false,
              "return_weights"_a = false, "out"_a = nb::none());
   module.def("attention_backward", attention_backward, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a, "d_out"_a,
-             nb::kw_only(), "mask"_a = nb::none(), "scale"_a = nb::none(), "layout"_a = "BTHD",
-             "offsets"_a = nb::none(), "key_offsets"_a = nb::none(), "alibi_slopes"_a = nb::none());
+             nb::kw_only(), "mask"_a = nb::none(), "scale"_a = nb::none(), "soft_cap"_a = nb::none(),
+             "layout"_a = "BTHD", "offsets"_a = nb::none(), "key_offsets"_a = nb::none(),
+             "alibi_slopes"_a = nb::none());
 }
 
 }  // namespace mh::python

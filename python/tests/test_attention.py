@@ -14,12 +14,16 @@ import multihead as mh
 Array = np.ndarray[Any, Any]
 
 
-def formula(q: Array, k: Array, v: Array, allowed: Array | None = None, scale: float | None = None) -> tuple[Array, Array, Array]:
+def formula(
+    q: Array, k: Array, v: Array, allowed: Array | None = None, scale: float | None = None, soft_cap: float | None = None
+) -> tuple[Array, Array, Array]:
     """Output [B, Tq, H, Dv], log of the sums [B, Tq, H] and weights [B, H, Tq, Tk], in float64."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     heads = q.shape[2]
     k, v = np.repeat(k, heads // k.shape[2], axis=2), np.repeat(v, heads // v.shape[2], axis=2)
     scores = np.einsum("bihd,bjhd->bhij", q, k) * (scale if scale is not None else q.shape[3] ** -0.5)
+    if soft_cap is not None:
+        scores = soft_cap * np.tanh(scores / soft_cap)
     if allowed is not None:
         scores = np.where(allowed, scores, -np.inf)
     highest = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
@@ -41,14 +45,17 @@ def random_arrays(
 
 
 HEADS = st.sampled_from([(1, 1, 1), (3, 3, 3), (6, 2, 3), (5, 1, 5), (4, 4, 2)])
+SOFT_CAPS = st.sampled_from([None, None, 0.5, 50.0])
 SIZES = st.sampled_from([(1, 1), (5, 3), (16, 16), (24, 7), (64, 64)])
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3), st.integers(0, 13), st.integers(0, 17), HEADS, SIZES,
        st.sampled_from([None, "causal", "causal_top_left", (2, 1), (0, 0), "random", "random by sequence"]),
-       st.sampled_from(["plain", "reversed", "strided", "transposed", "read-only", "float64", "float16"]))  # fmt: skip
-def test_is_the_formula(seed: int, batch: int, queries: int, keys: int, heads: Any, sizes: Any, mask: Any, form: str) -> None:
+       st.sampled_from(["plain", "reversed", "strided", "transposed", "read-only", "float64", "float16"]),
+       SOFT_CAPS)  # fmt: skip
+def test_is_the_formula(seed: int, batch: int, queries: int, keys: int, heads: Any, sizes: Any, mask: Any, form: str,
+                        soft_cap: float | None) -> None:  # fmt: skip
     q, k, v = random_arrays(seed, batch, queries, keys, heads, sizes)
     places = np.arange(queries)[:, None], np.arange(keys)[None, :]
     allowed: Array | None = None
@@ -76,23 +83,23 @@ def test_is_the_formula(seed: int, batch: int, queries: int, keys: int, heads: A
             x.flags.writeable = False
     elif form in ("float64", "float16"):
         changed = [x.astype(form) for x in changed]
-    expected, expected_lse, expected_weights = formula(*changed, allowed)
-    y, lse, weights = mh.attention(*changed, mask=mask, return_lse=True, return_weights=True)
+    expected, expected_lse, expected_weights = formula(*changed, allowed, soft_cap=soft_cap)
+    y, lse, weights = mh.attention(*changed, mask=mask, soft_cap=soft_cap, return_lse=True, return_weights=True)
     assert (y.shape, y.dtype) == (expected.shape, np.float32)
     np.testing.assert_allclose(y, expected, atol=2e-5)
     np.testing.assert_allclose(lse, expected_lse, atol=2e-5)
     np.testing.assert_allclose(weights, expected_weights, atol=2e-5)
     turned = [x.transpose(0, 2, 1, 3) for x in changed]
-    other, other_lse = mh.attention(*turned, mask=mask, layout="BHTD", return_lse=True)
+    other, other_lse = mh.attention(*turned, mask=mask, soft_cap=soft_cap, layout="BHTD", return_lse=True)
     np.testing.assert_array_equal(other.transpose(0, 2, 1, 3), y)
     np.testing.assert_array_equal(other_lse.transpose(0, 2, 1), lse)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 2), st.integers(1, 7), st.integers(1, 9), HEADS,
-       st.sampled_from([(5, 3), (16, 16)]), st.booleans(), st.sampled_from(["BTHD", "BHTD"]))  # fmt: skip
+       st.sampled_from([(5, 3), (16, 16)]), st.booleans(), st.sampled_from(["BTHD", "BHTD"]), SOFT_CAPS)  # fmt: skip
 def test_gradients_are_those_of_the_formula(seed: int, batch: int, queries: int, keys: int, heads: Any, sizes: Any, causal: bool,
-                                            layout: Any) -> None:  # fmt: skip
+                                            layout: Any, soft_cap: float | None) -> None:  # fmt: skip
     q, k, v = random_arrays(seed, batch, queries, keys, heads, sizes)
     mask = "causal" if causal else None
     allowed = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + keys - queries if causal else None
@@ -101,8 +108,9 @@ def test_gradients_are_those_of_the_formula(seed: int, batch: int, queries: int,
     def turn(x: Array) -> Array:
         return x if layout == "BTHD" else np.moveaxis(x, 2, 1)
 
-    y, lse = mh.attention(turn(q), turn(k), turn(v), mask=mask, layout=layout, return_lse=True)
-    gradients = mh.attention_backward(turn(q), turn(k), turn(v), y, lse, turn(d_out), mask=mask, layout=layout)
+    same: dict[str, Any] = {"mask": mask, "soft_cap": soft_cap, "layout": layout}
+    y, lse = mh.attention(turn(q), turn(k), turn(v), **same, return_lse=True)
+    gradients = mh.attention_backward(turn(q), turn(k), turn(v), y, lse, turn(d_out), **same)
     rng = np.random.default_rng(seed + 1)
     for i, x in enumerate((q, k, v)):
         direction = rng.standard_normal(x.shape)
@@ -111,7 +119,7 @@ def test_gradients_are_those_of_the_formula(seed: int, batch: int, queries: int,
         for sign in (1, -1):
             moved = [a.astype(np.float64) for a in (q, k, v)]
             moved[i] = moved[i] + sign * step * direction
-            ends.append(float((formula(moved[0], moved[1], moved[2], allowed)[0] * d_out).sum()))
+            ends.append(float((formula(moved[0], moved[1], moved[2], allowed, soft_cap=soft_cap)[0] * d_out).sum()))
         slope = (ends[0] - ends[1]) / (2 * step)
         found = float((turn(gradients[i]).astype(np.float64) * direction).sum())
         assert found == pytest.approx(slope, rel=1e-4, abs=1e-3)
@@ -211,6 +219,11 @@ Q, K, V = random_arrays(1, 2, 5, 7, (6, 3, 2), (8, 4))
         (lambda: mh.attention(Q.astype(object), K, V), TypeError, "`q`"),
         (lambda: mh.attention(Q, K * np.nan, V), mh.Error, "not finite"),
         (lambda: mh.attention(Q, K, V, scale=float("inf")), mh.UsageError, "`scale`"),
+        (lambda: mh.attention(Q, K, V, soft_cap=0), mh.UsageError, "`soft_cap` is 0; expected a positive number"),
+        (lambda: mh.attention(Q, K, V, soft_cap=-50), mh.UsageError, "`soft_cap` is -50; expected a positive number"),
+        (lambda: mh.attention(Q, K, V, soft_cap=float("nan")), mh.UsageError, "`soft_cap` is nan; expected a positive number"),
+        (lambda: mh.attention(Q, K, V, soft_cap=float("inf")), mh.UsageError, "`soft_cap` is inf; expected a positive number"),
+        (lambda: mh.attention_backward(Q, K, V, Q, Q[..., 0], Q, soft_cap=0), mh.UsageError, "`soft_cap` is 0"),
         (lambda: mh.attention(Q, K, V, mask="diagonal"), mh.UsageError, "`mask`: .* got 'diagonal'"),
         (lambda: mh.attention(Q, K, V, mask=np.ones((5, 6), bool)), mh.ShapeError, "`mask`: expected booleans"),
         (lambda: mh.attention(Q, K, V, mask=np.ones((5, 7))), mh.UsageError, "`mask`"),
