@@ -67,30 +67,16 @@ bool turns_otherwise(const StackConfig& stack) {
   return stack.positions == Positions::kRotary && !std::all_of(layers.begin(), layers.end(), is_plain);
 }
 
-std::string_view scaling_text(RotaryScaling::Kind kind) {
-  switch (kind) {
-    case RotaryScaling::Kind::kNone:
-      break;
-    case RotaryScaling::Kind::kLinear:
-      return "linear";
-    case RotaryScaling::Kind::kLlama3:
-      return "llama3";
-    case RotaryScaling::Kind::kYarn:
-      return "yarn";
-    case RotaryScaling::Kind::kFactors:
-      return "longrope";
-  }
-  return "none";
-}
-
 /// "base 700, linear with factor 2".
 std::string rotary_text(const RotaryOptions* rotary) {
   if (rotary == nullptr) return "no positions";
   std::string text = fmt::format("base {}", rotary->base);
   if (rotary->rotated > 0) text += fmt::format(", the first {} numbers of a head turn", rotary->rotated);
   const RotaryScaling& scaling = rotary->scaling;
-  if (scaling.kind != RotaryScaling::Kind::kNone) text += fmt::format(", {}", scaling_text(scaling.kind));
+  if (scaling.kind != RotaryScaling::Kind::kNone)
+    text += fmt::format(", {}", name_of(scaling.kind, kRotaryScalingNames));
   if (scaling.factor != 1) text += fmt::format(" with factor {:.6g}", scaling.factor);
+  if (scaling.amplitude != 1) text += fmt::format(", attention factor {:.6g}", scaling.amplitude);
   return text;
 }
 
@@ -113,11 +99,13 @@ std::string rotary_text(const StackConfig& stack) {
 ordered_json rotary_json(const StackConfig& stack) {
   ordered_json layers = ordered_json::array();
   for (const RotaryOptions* rotary : rotary_of(stack)) {
-    layers.push_back(rotary == nullptr ? ordered_json()
-                                       : ordered_json{{"base", rotary->base},
-                                                      {"rotated", rotary->rotated},
-                                                      {"scaling", scaling_text(rotary->scaling.kind)},
-                                                      {"factor", rotary->scaling.factor}});
+    layers.push_back(rotary == nullptr
+                         ? ordered_json()
+                         : ordered_json{{"base", rotary->base},
+                                        {"rotated", rotary->rotated},
+                                        {"scaling", name_of(rotary->scaling.kind, kRotaryScalingNames)},
+                                        {"factor", rotary->scaling.factor},
+                                        {"attention_factor", rotary->scaling.amplitude}});
   }
   return layers;
 }

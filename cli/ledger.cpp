@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/error_line.h"
 #include "cli/geometry_flags.h"
+#include "cli/ledger_report.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"
@@ -18,6 +19,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/models/causal_model.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/models/named_geometry.h"
@@ -41,21 +43,6 @@ struct LedgerFlags {
   bool given(const std::string& flag) const { return verb->get_option(flag)->count() > 0; }
   bool whole_model() const { return !model.empty() || !preset.empty(); }
 };
-
-/// What is printed of a layer or of a whole model.
-struct Account {
-  std::string name;    // of the heads, or of the model
-  std::string sizes;   // "d_model 512, 8 heads, ..."
-  std::string tokens;  // "128 queries, 128 keys"
-  AttentionPath path = AttentionPath::kFused;
-  std::vector<LedgerPart> parts;
-  LedgerPart total;
-};
-
-const char* path_name(AttentionPath path) {
-  return path == AttentionPath::kFused ? "the fused kernel, which writes no matrix of weights"
-                                       : "the composed path, which writes matrices of weights";
-}
 
 Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, const std::string& name) {
   const int64_t keys = flags.keys > 0 ? flags.keys : flags.tokens;
@@ -94,6 +81,21 @@ Account model_account(const LedgerFlags& flags, const TranslatorShape& shape, co
           .total = found.total()};
 }
 
+Account causal_account(const LedgerFlags& flags, const CausalConfig& config) {
+  const ModelLedger found = model_ledger(config, flags.tokens);
+  const StackConfig& stack = config.stack;
+  const LayerConfig& first = stack.layers.front();
+  return {.name = flags.model,
+          .sizes = fmt::format("d_model {}, {}, {}, d_ff {}", stack.d_model,
+                               counted(std::ssize(stack.layers), "layer"),
+                               counted(first.self_attention.heads, "head"), first.feed_forward.d_ff),
+          .tokens = fmt::format("{}, vocabulary {}", counted(flags.tokens, "token"),
+                                grouped(config.embedding.vocabulary)),
+          .path = found.decoder_self.path,
+          .parts = found.parts,
+          .total = found.total()};
+}
+
 /// For one description of heads by name, file or JSON; empty: as the flags or the model folder say.
 using AccountOf = std::function<Account(const std::string& geometry)>;
 
@@ -122,11 +124,20 @@ AccountOf accounts(const LedgerFlags& flags) {
   } else {
     if (flags.given("--vocabulary-size"))
       throw UsageError("--vocabulary-size needs --preset; a model folder has its own");
-    shape = shape_of(load_translator(flags.model, "ledger",
-                                     "to count one layer of this model, give its sizes by --d-model, --heads "
-                                     "and --key-heads, as multihead info shows them")
-                         .translator()
-                         .config());
+    const ModelFolder folder =
+        load_translator_or_causal(flags.model, "ledger",
+                                  "to count one layer of this model, give its sizes by --d-model, --heads "
+                                  "and --key-heads, as multihead info shows them");
+    if (folder.model->kind() == ModelKind::kCausal) {
+      for (const char* flag : {"--geometry", "--compare", "--target-tokens"}) {
+        if (flags.given(flag))
+          throw UsageError(fmt::format("{} needs a translator; a causal model is counted as it is", flag));
+      }
+      return [&flags, config = dynamic_cast<const CausalModel&>(*folder.model).config()](const std::string&) {
+        return causal_account(flags, config);
+      };
+    }
+    shape = shape_of(folder.translator().config());
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
   return [&flags, shape, name](const std::string& given) {
@@ -137,92 +148,6 @@ AccountOf accounts(const LedgerFlags& flags) {
     if (!geometry.empty()) c.geometry = named_geometry(geometry, c.encoder_heads, c.d_model);
     return model_account(flags, c, geometry.empty() ? name : fmt::format("{}, {}", name, geometry));
   };
-}
-
-std::string number(int64_t n) {
-  return grouped(n);
-}
-
-std::string table(const Account& account) {
-  std::string text = fmt::format("{}\n{}\n{};\nattention is computed by {}\n", printable_line(account.name),
-                                 account.sizes, account.tokens, path_name(account.path));
-  std::vector<LedgerPart> rows = account.parts;
-  rows.push_back(account.total);
-  text += fmt::format("\n{:<23} {:>13} {:>15} {:>13} {:>12}\n", "", "parameters", "multiply-adds",
-                      "other FLOPs", "exp");
-  for (const LedgerPart& p : rows) {
-    text += fmt::format("{:<23} {:>13} {:>15} {:>13} {:>12}\n", p.name, number(p.parameters),
-                        number(p.multiply_adds), number(p.other_flops), number(p.exponentials));
-  }
-  text +=
-      fmt::format("\n{:<23} {:>13} {:>13} {:>13} {:>13}\n", "bytes", "weights", "read", "written", "kept");
-  for (const LedgerPart& p : rows) {
-    text += fmt::format("{:<23} {:>13} {:>13} {:>13} {:>13}\n", p.name, number(p.weight_bytes()),
-                        number(p.read_bytes), number(p.written_bytes), number(p.kept_bytes));
-  }
-  text += fmt::format(
-      "\n{} FLOPs: a multiply-add is two, exponentials are not among them.\n"
-      "Forward. Bytes count float32 numbers, each activation read and written once;\n"
-      "kept: by training, until the backward pass.\n",
-      number(account.total.flops()));
-  return text;
-}
-
-std::string share(int64_t a, int64_t of) {
-  return of == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(a) / static_cast<double>(of));
-}
-
-struct ComparedLedger {
-  std::string name;
-  Account account;
-};
-
-std::string comparison(const std::vector<ComparedLedger>& all, const std::string& what) {
-  std::string text = fmt::format("{}\n{}\n\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", printable_line(what),
-                                 all.front().account.tokens, "", "parameters", "FLOPs", "exp", "bytes kept");
-  for (const auto& [name, account] : all) {
-    const LedgerPart& p = account.total;
-    text += fmt::format("{:<20} {:>12} {:>16} {:>13} {:>15}\n", name, number(p.parameters), number(p.flops()),
-                        number(p.exponentials), number(p.kept_bytes));
-  }
-  text += fmt::format("\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", "times " + all.front().name, "parameters",
-                      "FLOPs", "exp", "bytes kept");
-  const LedgerPart& first = all.front().account.total;
-  for (const auto& [name, account] : all) {
-    const LedgerPart& p = account.total;
-    text += fmt::format("{:<20} {:>12} {:>16} {:>13} {:>15}\n", name, share(p.parameters, first.parameters),
-                        share(p.flops(), first.flops()), share(p.exponentials, first.exponentials),
-                        share(p.kept_bytes, first.kept_bytes));
-  }
-  for (const auto& [name, account] : all) {
-    if (account.path == AttentionPath::kComposed)
-      text += fmt::format("{}: attention is computed by {}\n", name, path_name(account.path));
-  }
-  return text;
-}
-
-ordered_json json_of(const LedgerPart& p) {
-  return {{"part", p.name},
-          {"parameters", p.parameters},
-          {"multiply_adds", p.multiply_adds},
-          {"other_flops", p.other_flops},
-          {"flops", p.flops()},
-          {"exponentials", p.exponentials},
-          {"bytes",
-           {{"weights", p.weight_bytes()},
-            {"read", p.read_bytes},
-            {"written", p.written_bytes},
-            {"kept", p.kept_bytes}}}};
-}
-
-ordered_json json_of(const Account& account) {
-  ordered_json json{{"of", account.name},
-                    {"sizes", account.sizes},
-                    {"tokens", account.tokens},
-                    {"path", account.path == AttentionPath::kFused ? "fused" : "composed"}};
-  for (const LedgerPart& part : account.parts) json["parts"].push_back(json_of(part));
-  json["total"] = json_of(account.total);
-  return json;
 }
 
 // "a,b,c" -> a, b, c.
@@ -241,7 +166,7 @@ void run(const LedgerFlags& flags) {
   const AccountOf account_of = accounts(flags);
   if (flags.compare.empty()) {
     const Account account = account_of("");
-    return write_text("", flags.json ? json_of(account).dump(2) + "\n" : table(account));
+    return write_text("", flags.json ? ledger_json(account).dump(2) + "\n" : ledger_table(account));
   }
   if (flags.given("--geometry"))
     throw UsageError("--geometry and --compare are both given; name all geometries by --compare");
@@ -250,12 +175,12 @@ void run(const LedgerFlags& flags) {
     all.push_back({printable_line(name), account_of(name)});
   if (flags.json) {
     ordered_json json;
-    for (const auto& [name, account] : all) json["compared"].push_back(json_of(account));
+    for (const auto& [name, account] : all) json["compared"].push_back(ledger_json(account));
     return write_text("", json.dump(2) + "\n");
   }
   const LayerSettings& g = flags.geometry.layer();
   write_text(
-      "", comparison(
+      "", ledger_comparison(
               all, flags.whole_model()
                        ? fmt::format("{} with other heads", flags.model.empty() ? flags.preset : flags.model)
                        : fmt::format("one layer, d_model {}, {}", g.d_model, counted(g.heads, "head"))));
@@ -267,7 +192,8 @@ void add_ledger(Verb& app) {
   auto flags = std::make_shared<LedgerFlags>();
   Verb* verb = flags->verb =
       app.add_subcommand("ledger", "Count the parameters, operations and bytes of heads");
-  add_model(*verb, flags->model, "The folder of a translator, to count a whole model instead of one layer");
+  add_model(*verb, flags->model,
+            "The folder of a translator or a causal model, to count a whole model instead of one layer");
   verb->add_option("--preset", flags->preset,
                    "Count a whole model of this preset: tiny, small, base, big or another of train");
   add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},
@@ -275,7 +201,7 @@ void add_ledger(Verb& app) {
   flags->geometry.add(*verb);
   constexpr int64_t kMostTokens = 1 << 20;
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens},
-             "Number of queries; of a whole model, source tokens");
+             "Number of queries; of a whole model, source tokens, or a causal model's");
   add_size(*verb, "--keys", flags->keys, kMostTokens,
            "Number of keys, when the queries read another sequence (cross-attention)");
   add_size(*verb, "--target-tokens", flags->target_tokens, kMostTokens,

@@ -23,13 +23,30 @@ ScoredModel load_scored(const std::string& path) {
   return model;
 }
 
+namespace {
+
+constexpr const char* kTranslator = "a translator (made by multihead train, or Marian's)";
+
+[[noreturn]] void refuse_kind(const ModelFolder& folder, const std::string& path, std::string_view verb,
+                              const std::string& takes, std::string_view instead) {
+  throw UsageError(fmt::format("{} holds a {} model, but {} takes the folder of {}; {}", path,
+                               folder.model_type, verb, takes, instead));
+}
+
+}  // namespace
+
 ModelFolder load_translator(const std::string& path, std::string_view verb, std::string_view instead) {
   ModelFolder folder = load_model(path);
   if (folder.model->kind() == ModelKind::kTranslator) return folder;
-  throw UsageError(
-      fmt::format("{} holds a {} model, but {} takes the folder of a translator (made by multihead train, or "
-                  "Marian's); {}",
-                  path, folder.model_type, verb, instead));
+  refuse_kind(folder, path, verb, kTranslator, instead);
+}
+
+ModelFolder load_translator_or_causal(const std::string& path, std::string_view verb,
+                                      std::string_view instead) {
+  ModelFolder folder = load_model(path);
+  if (folder.model->kind() == ModelKind::kTranslator || folder.model->kind() == ModelKind::kCausal)
+    return folder;
+  refuse_kind(folder, path, verb, std::string(kTranslator) + " or a causal model", instead);
 }
 
 void check_new_folder(const std::string& out) {

@@ -20,6 +20,10 @@ ScoredModel load_scored(const std::string& path);
 /// do with that one.
 ModelFolder load_translator(const std::string& path, std::string_view verb, std::string_view instead);
 
+/// Likewise for a verb that takes causal models, too.
+ModelFolder load_translator_or_causal(const std::string& path, std::string_view verb,
+                                      std::string_view instead);
+
 /// Refuses a --out that exists, so that no model is lost, and one that could not be made. Throws UsageError or FileError.
 void check_new_folder(const std::string& out);
 

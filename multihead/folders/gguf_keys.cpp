@@ -65,7 +65,7 @@ constexpr KeyRule kArchitectureRules[] = {
     {.key = "expert_used_count", .harmless = "[0]"},
     {.key = "rope.scaling.finetuned"},
     {.key = "rope.scaling.attn_factor", .harmless = "[1.0]", .refused = kOfGgufOnly},
-    {.key = "rope.scaling.yarn_*"},  // of the scaling yarn, which is refused
+    {.key = "rope.scaling.yarn_*"},  // of no other scaling than yarn, which gguf_rope.cpp reads
     {.key = "tensor_data_layout"},
 };
 

@@ -33,11 +33,13 @@ class RopeScaling {
     const std::string key = architecture_.key("rope.scaling.type");
     const std::string_view type = file_.text(key).value_or("none");
     const bool by_factors = architecture_.rope_factors && type == "longrope";
-    if (type != "none" && type != "linear" && !by_factors)
-      fail(fmt::format("\"{}\": expected \"none\" or \"linear\", got {}", key,
-                       json_excerpt(std::string(type))));
+    const bool by_turns = !architecture_.rope_factors && type == "yarn";  // Phi-3's yarn is its longrope
+    if (type != "none" && type != "linear" && !by_factors && !by_turns)
+      fail(fmt::format("\"{}\": expected \"none\", \"linear\" or \"{}\", got {}", key,
+                       architecture_.rope_factors ? "longrope" : "yarn", json_excerpt(std::string(type))));
     const auto only = [&](const char* tensor) {
-      if (type == "linear") fail(fmt::format("tensor \"{}\" and a scaling of type linear", tensor));
+      if (type == "linear" || by_turns)
+        fail(fmt::format("tensor \"{}\" and a scaling of type {}", tensor, type));
     };
     if (architecture_.rope_factors && file_.tensor(kLong) != nullptr) {
       only(kLong);
@@ -48,7 +50,7 @@ class RopeScaling {
       only(kFrequencies);
       return llama3();
     }
-    return linear(type);
+    return by_turns ? yarn() : linear(type);
   }
 
  private:
@@ -115,6 +117,31 @@ class RopeScaling {
     ordered_json scaling = {{"type", "longrope"}};
     scaling["short_factor"] = factors(kShort);
     scaling["long_factor"] = factors(kLong);
+    return scaling;
+  }
+
+  /// Fields that are missing have the same values in llama.cpp and in transformers. What llama.cpp calls extrapolation factor is how
+  /// much of YaRN there is.
+  ordered_json yarn() const {
+    const std::string factor = architecture_.key("rope.scaling.factor"),
+                      whole = architecture_.key("rope.scaling.yarn_ext_factor");
+    if (const auto said = file_.number(whole, -1e3, 1e3); said && *said >= 0 && *said != 1)
+      fail(fmt::format("\"{}\" is {}; expected 1", whole, file_.described(whole)));
+    ordered_json scaling = {
+        {"rope_type", "yarn"},
+        {"factor", gguf_shortest(gguf_required(file_, factor, file_.number(factor, 1e-3, 1e6)))}};
+    const std::string original = architecture_.key("rope.scaling.original_context_length");
+    if (const auto said = file_.integer(original, 1, 1 << 20))
+      scaling["original_max_position_embeddings"] = *said;
+    const auto add = [&](const char* name, const char* field) {
+      const auto said = file_.number(architecture_.key(name), 1e-3, 1e6);
+      if (said) scaling[field] = gguf_shortest(*said);
+      return said.has_value();
+    };
+    add("rope.scaling.yarn_attn_factor", "attention_factor");
+    add("rope.scaling.yarn_beta_fast", "beta_fast");
+    add("rope.scaling.yarn_beta_slow", "beta_slow");
+    if (add("rope.scaling.yarn_log_multiplier", "mscale_all_dim")) scaling["mscale"] = 1.0;
     return scaling;
   }
 

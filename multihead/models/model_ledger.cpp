@@ -19,26 +19,43 @@ int64_t parameters_of(const NormConfig& norm, int64_t d) {
   return norm.kind == NormKind::kLayer && norm.biases == Biases::kAll ? 2 * d : d;
 }
 
-LedgerPart embeddings(const EncoderDecoderConfig& c, int64_t source, int64_t target) {
-  const int64_t d = c.encoder.d_model;
-  const auto flops = [&](const EmbeddingConfig& embedding, Positions positions, int64_t rows) {
-    const bool added = positions == Positions::kLearned || positions == Positions::kSinusoidal;
-    return rows * d * ((embedding.scaled ? 1 : 0) + (added ? 1 : 0));
-  };
-  const auto learned = [&](Positions positions) {
-    return positions == Positions::kLearned ? int64_t{c.max_positions} + c.position_offset : 0;
-  };
-  const int64_t words = c.embedding.vocabulary + (c.share_embeddings ? 0 : c.target_embedding.vocabulary);
-  int64_t besides = 0;
-  for (const EmbeddingConfig* embedding : {&c.embedding, &c.target_embedding})
-    besides += embedding->token_types * d + (embedding->norm ? parameters_of(*embedding->norm, d) : 0);
+/// Tables and the norm of one embedding.
+int64_t parameters_of(const EmbeddingConfig& embedding) {
+  const int64_t d = embedding.d_model;
+  return (embedding.vocabulary + embedding.token_types) * d +
+         (embedding.norm ? parameters_of(*embedding.norm, d) : 0);
+}
+
+/// Rows that are read from tables and written.
+LedgerPart embedded(const EmbeddingConfig& embedding, Positions positions, int64_t rows) {
+  const bool added = positions == Positions::kLearned || positions == Positions::kSinusoidal;
+  const int64_t numbers = rows * embedding.d_model;
   return {.name = "embeddings",
-          .parameters = d * (words + learned(c.encoder.positions) + learned(c.decoder.positions)) + besides,
-          .other_flops = flops(c.embedding, c.encoder.positions, source) +
-                         flops(c.target_embedding, c.decoder.positions, target),
-          .read_bytes = kFloat * 2 * (source + target) * d,
-          .written_bytes = kFloat * (source + target) * d,
-          .kept_bytes = kFloat * (source + target) * d};
+          .other_flops = numbers * ((embedding.scaled ? 1 : 0) + (added ? 1 : 0)),
+          .read_bytes = kFloat * 2 * numbers,
+          .written_bytes = kFloat * numbers,
+          .kept_bytes = kFloat * numbers};
+}
+
+int64_t learned_positions(Positions positions, int32_t max_positions, int32_t offset, int64_t d) {
+  return positions == Positions::kLearned ? (int64_t{max_positions} + offset) * d : 0;
+}
+
+LedgerPart embeddings(const EncoderDecoderConfig& c, int64_t source, int64_t target) {
+  LedgerPart all = embedded(c.embedding, c.encoder.positions, source) +=
+      embedded(c.target_embedding, c.decoder.positions, target);
+  all.parameters = parameters_of(c.embedding) + parameters_of(c.target_embedding);
+  if (c.share_embeddings) all.parameters -= c.target_embedding.vocabulary * c.decoder.d_model;
+  for (const StackConfig* stack : {&c.encoder, &c.decoder})
+    all.parameters += learned_positions(stack->positions, c.max_positions, c.position_offset, stack->d_model);
+  return all;
+}
+
+LedgerPart embeddings(const CausalConfig& c, int64_t tokens) {
+  LedgerPart all = embedded(c.embedding, c.positions, tokens);
+  all.parameters = parameters_of(c.embedding) +
+                   learned_positions(c.positions, c.max_positions, c.position_offset, c.stack.d_model);
+  return all;
 }
 
 LedgerPart feed_forward(const StackConfig& stack, int64_t tokens) {
@@ -60,55 +77,94 @@ LedgerPart feed_forward(const StackConfig& stack, int64_t tokens) {
   return all;
 }
 
-/// At the end of a stack.
-LedgerPart final_norm(const StackConfig& stack, int64_t tokens) {
-  if (!stack.norm.is_at_end()) return {};
-  const int64_t numbers = tokens * stack.d_model;
+/// One norm of a stack.
+LedgerPart one_norm(const NormConfig& norm, int64_t d, int64_t tokens) {
+  const bool biased = norm.kind == NormKind::kLayer && norm.biases == Biases::kAll;
+  const int64_t numbers = tokens * d;
   return {.name = {},
-          .parameters = parameters_of(stack.norm, stack.d_model),
-          .other_flops = 7 * numbers,
+          .parameters = parameters_of(norm, d),
+          .other_flops = (norm.kind == NormKind::kRms ? 4
+                          : biased                    ? 7
+                                                      : 6) *
+                         numbers,
           .read_bytes = kFloat * numbers,
           .written_bytes = kFloat * (numbers + 2 * tokens),
           .kept_bytes = kFloat * (numbers + 2 * tokens)};
 }
 
-/// A norm and a residual sum for each sublayer, before the sublayer (kPre) or behind it.
-LedgerPart norms(const StackConfig& stack, int64_t tokens) {
-  const int64_t numbers = tokens * stack.d_model;
-  const int64_t sublayers = std::ssize(stack.layers) * (stack.cross_attention ? 3 : 2);
-  return LedgerPart{.name = {},
-                    .parameters = parameters_of(stack.norm, stack.d_model),
-                    .other_flops = 8 * numbers,
-                    .read_bytes = kFloat * 3 * numbers,
-                    .written_bytes = kFloat * (2 * numbers + 2 * tokens),
-                    .kept_bytes = kFloat * (2 * numbers + 2 * tokens)}
-             .repeated(sublayers) += final_norm(stack, tokens);
+/// Norms of a layer's sublayers.
+int64_t norms_of(const StackConfig& stack, const LayerConfig& layer) {
+  const NormPlacement placement = stack.norm.placement;
+  const int64_t sublayers = stack.cross_attention ? 3 : 2;
+  int64_t norms = placement == NormPlacement::kPost ? sublayers : 0;
+  if (norms_input(placement))
+    norms +=
+        sublayers - (layer.norm_before ? 0 : 1) - (stack.order == SublayerOrder::kParallelOneNorm ? 1 : 0);
+  return norms + (norms_output(placement) ? sublayers : 0);
 }
 
-LedgerPart vocabulary(const EncoderDecoderConfig& c, int64_t tokens) {
-  const int64_t d = c.decoder.d_model, words = c.target_vocabulary();
+/// Norms, and a residual sum for each sublayer.
+LedgerPart norms(const StackConfig& stack, int64_t tokens) {
+  const int64_t numbers = tokens * stack.d_model;
+  const LedgerPart sum{.name = {},
+                       .other_flops = numbers,
+                       .read_bytes = kFloat * 2 * numbers,
+                       .written_bytes = kFloat * numbers,
+                       .kept_bytes = kFloat * numbers};
+  int64_t count = stack.norm.is_at_end() ? 1 : 0;
+  for (const LayerConfig& layer : stack.layers) count += norms_of(stack, layer);
+  return sum.repeated(std::ssize(stack.layers) * (stack.cross_attention ? 3 : 2)) +=
+         one_norm(stack.norm, stack.d_model, tokens).repeated(count);
+}
+
+struct CountedOutput {
+  int64_t d_model, words;
+  bool tied, biased = false;
+};
+
+LedgerPart vocabulary(const CountedOutput& of, int64_t tokens) {
+  const int64_t biases = of.biased ? of.words : 0;
   return {.name = "vocabulary",
-          .parameters = c.tied ? 0 : words * d,
-          .multiply_adds = tokens * d * words,
-          .other_flops = 3 * tokens * words,
-          .exponentials = tokens * words,
-          .read_bytes = kFloat * tokens * d};
+          .parameters = (of.tied ? 0 : of.words * of.d_model) + biases,
+          .multiply_adds = tokens * of.d_model * of.words,
+          .other_flops = tokens * (3 * of.words + biases),
+          .exponentials = tokens * of.words,
+          .read_bytes = kFloat * tokens * of.d_model};
+}
+
+/// How self-attention of a layer is counted.
+LedgerOptions self_options(const StackConfig& stack, size_t layer) {
+  const RotaryOptions& rotary = stack.layers[layer].rotary ? *stack.layers[layer].rotary : stack.rotary;
+  return {
+      .mask = stack.mask_of(layer).mask(), .positions = stack.positions_of(layer), .rotated = rotary.rotated};
 }
 
 /// The attentions of one kind of all layers together; `first` gets layer 0's.
 LedgerPart attentions(const StackConfig& stack, HeadGeometry LayerConfig::*kind, int64_t queries,
-                      int64_t keys, const LedgerOptions& options, Ledger& first) {
+                      int64_t keys, Ledger& first) {
+  const bool self = kind == &LayerConfig::self_attention;
   LedgerPart all{.name = {}};
   Ledger last;
   for (size_t i = 0; i < stack.layers.size(); ++i) {
-    const HeadGeometry& heads = stack.layers[i].*kind;
+    const LayerConfig& layer = stack.layers[i];
     // Layers are mostly alike, and counting takes a while for long sequences.
-    if (i == 0 || completed(heads, stack.d_model, "ledger") != last.geometry)
-      last = ledger(heads, stack.d_model, queries, keys, options);
+    const bool alike = i > 0 && completed(layer.*kind, stack.d_model, "ledger") == last.geometry &&
+                       (!self || (stack.mask_of(i) == stack.mask_of(i - 1) &&
+                                  stack.positions_of(i) == stack.positions_of(i - 1) &&
+                                  layer.rotary == stack.layers[i - 1].rotary));
+    if (!alike)
+      last = ledger(layer.*kind, stack.d_model, queries, keys,
+                    self ? self_options(stack, i) : LedgerOptions{.keys = LedgerOptions::Keys::kMemory});
     if (i == 0) first = last;
     all += last.total();
   }
   return all;
+}
+
+void require_readable(int64_t tokens, int32_t max_positions) {
+  if (0 <= tokens && tokens <= max_positions) return;
+  throw UsageError(
+      fmt::format("tokens is {}; this model reads sequences of 0 ... {}", tokens, max_positions));
 }
 
 }  // namespace
@@ -122,11 +178,7 @@ LedgerPart ModelLedger::total() const {
 ModelLedger model_ledger(const EncoderDecoderConfig& c, int64_t source, int64_t target) {
   if (const auto wrong = problems_of(c); !wrong.empty())
     throw UsageError(fmt::format("this Transformer cannot be built: {}", fmt::join(wrong, "; ")));
-  for (const int64_t tokens : {source, target}) {
-    if (0 <= tokens && tokens <= c.max_positions) continue;
-    throw UsageError(
-        fmt::format("tokens is {}; this model reads sequences of 0 ... {}", tokens, c.max_positions));
-  }
+  for (const int64_t tokens : {source, target}) require_readable(tokens, c.max_positions);
   ModelLedger found;
 
   const auto add = [&](const char* name, LedgerPart part) {
@@ -134,18 +186,41 @@ ModelLedger model_ledger(const EncoderDecoderConfig& c, int64_t source, int64_t 
   };
   add("embeddings", embeddings(c, source, target));
   const StackConfig &encoder = c.encoder, &decoder = c.decoder;
-  add("encoder self-attention", attentions(encoder, &LayerConfig::self_attention, source, source,
-                                           {.positions = encoder.positions}, found.encoder_self));
+  add("encoder self-attention",
+      attentions(encoder, &LayerConfig::self_attention, source, source, found.encoder_self));
   add("encoder feed-forward", feed_forward(encoder, source));
   add("encoder norms", norms(encoder, source));
   add("decoder self-attention",
-      attentions(decoder, &LayerConfig::self_attention, target, target,
-                 {.mask = Mask::causal(), .positions = decoder.positions}, found.decoder_self));
-  add("decoder cross-attention", attentions(decoder, &LayerConfig::cross_attention, target, source,
-                                            {.keys = LedgerOptions::Keys::kMemory}, found.cross));
+      attentions(decoder, &LayerConfig::self_attention, target, target, found.decoder_self));
+  add("decoder cross-attention",
+      attentions(decoder, &LayerConfig::cross_attention, target, source, found.cross));
   add("decoder feed-forward", feed_forward(decoder, target));
   add("decoder norms", norms(decoder, target));
-  add("vocabulary", vocabulary(c, target));
+  add("vocabulary",
+      vocabulary({.d_model = decoder.d_model, .words = c.target_vocabulary(), .tied = c.tied}, target));
+  return found;
+}
+
+ModelLedger model_ledger(const CausalConfig& c, int64_t tokens) {
+  if (const auto wrong = problems_of(c); !wrong.empty())
+    throw UsageError(fmt::format("this Transformer cannot be built: {}", fmt::join(wrong, "; ")));
+  require_readable(tokens, c.max_positions);
+  ModelLedger found;
+  const auto add = [&](const char* name, LedgerPart part) {
+    found.parts.push_back(named(std::move(part), name));
+  };
+  const StackConfig& stack = c.stack;
+  add("embeddings", embeddings(c, tokens));
+  add("self-attention", attentions(stack, &LayerConfig::self_attention, tokens, tokens, found.decoder_self));
+  add("feed-forward", feed_forward(stack, tokens));
+  add("norms", norms(stack, tokens));
+  if (!c.predicts) return found;
+  const int64_t words = c.embedding.vocabulary;
+  add("vocabulary",
+      vocabulary({.d_model = stack.d_model, .words = words, .tied = c.tied, .biased = c.output_bias},
+                 tokens));
+  if (c.logit_soft_cap)
+    add("logit cap", {.name = {}, .other_flops = 2 * tokens * words, .exponentials = tokens * words});
   return found;
 }
 

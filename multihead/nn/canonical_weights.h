@@ -10,6 +10,7 @@ namespace mh {
 
 /// What a conversion does to the heads, from small to large changes.
 enum class Change {
+  kOrder,        // keeps all of them, in another order
   kSelection,    // keeps some of them, in some order
   kProjections,  // computes the same queries and keys, or others of that size, from other matrices
   kProducts,     // replaces W_i^Q and W_i^K by other matrices with the same product

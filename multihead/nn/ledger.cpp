@@ -27,6 +27,7 @@ class LayerLedger {
               .keys = tokens_k,
               .own_rows = options.keys == LedgerOptions::Keys::kByLength && tokens_q == tokens_k},
         positions_(options.positions),
+        rotated_(options.rotated),
         path_(path) {
     if (options.mask.kind() == Mask::Kind::kDense)
       throw UsageError("the ledger counts no dense masks; give none, causal or a window");
@@ -75,8 +76,8 @@ class LayerLedger {
                   queries = count_product({rows_.queries, softmaxes()});
     int64_t others = 0;
     if (positions_ == Positions::kRotary) {
-      const int64_t numbers =
-          count_product({count_sum(queries, count_product({rows_.keys, key_heads()})), score_size()});
+      const int64_t numbers = count_product({count_sum(queries, count_product({rows_.keys, key_heads()})),
+                                             rotated_ > 0 ? rotated_ : score_size()});
       others = count_product({3, numbers});
       part.add_moves(numbers, numbers);
     } else if (positions_ == Positions::kAlibi) {
@@ -153,6 +154,7 @@ class LayerLedger {
   ProjectedRows rows_;
   int64_t pairs_ = 0;
   Positions positions_;
+  int rotated_;
   AttentionPath path_;
 };
 

@@ -21,7 +21,7 @@
 // column that a projection writes, one parameter and one operation a row. The costs of other geometries
 // stand at the top of their files (geometries/).
 //
-// Positions add to `scores`: rotary 3 other operations for each number of queries and keys; alibi 2 P h; t5
+// Positions add to `scores`: rotary 3 other operations for each number of queries and keys that turns; alibi 2 P h; t5
 // 32 h parameters and P h operations; shaw 33 k parameters, Tq h k 33 multiply-adds and Tq h 33 + P h
 // operations.
 #pragma once
@@ -58,6 +58,7 @@ struct LedgerOptions {
   Mask mask = Mask::none();                // any but a dense one
   std::optional<AttentionPath> path = {};  // unset: attention_path()
   Positions positions = Positions::kNone;  // of self-attention
+  int rotated = 0;                         // of rotary positions: numbers of a head that turn; 0: all
 };
 
 struct Ledger {

@@ -38,6 +38,13 @@ inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions
 /// accordingly.
 enum class AttentionDirection { kBidirectional, kCausal };
 
+inline constexpr EnumNames<RotaryScaling::Kind> kRotaryScalingNames = {
+    {"none", RotaryScaling::Kind::kNone},
+    {"linear", RotaryScaling::Kind::kLinear},
+    {"llama3", RotaryScaling::Kind::kLlama3},
+    {"yarn", RotaryScaling::Kind::kYarn},
+    {"longrope", RotaryScaling::Kind::kFactors}};
+
 /// How rotary positions turn; kernels/rotary.h has the formula.
 struct RotaryOptions {
   double base = 10000;

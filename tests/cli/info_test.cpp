@@ -105,10 +105,17 @@ TEST(InfoVerb, SaysHowPositionsTurnAndWhatIsCapped) {
               HasSubstr("rotary        2 layers: base 2000000; 1 layer: no positions\n"));
   EXPECT_THAT(table("gemma2/capped"), HasSubstr("logits        softly capped at 3\n"));
   EXPECT_THAT(table("gemma2/scores_capped_bf16"), Not(HasSubstr("softly")));
+  EXPECT_THAT(table("olmo2/grouped_yarn_bf16"),
+              HasSubstr("rotary        base 300, yarn with factor 8, attention factor 1.05446\n"));
+  EXPECT_THAT(
+      table("phi3/longrope_bf16"),
+      HasSubstr(
+          "rotary        base 300, the first 6 numbers of a head turn, longrope, attention factor 1.06"));
   EXPECT_THAT(table("olmo2/plain"), Not(HasSubstr("rotary        ")));
   const auto json = nlohmann::json::parse(run_tool("info --json " + goldens + "smollm3/some_turn").out);
   EXPECT_TRUE(json["rotary"][1].is_null());
   EXPECT_EQ(json["rotary"][2]["base"], 2e6);
+  EXPECT_EQ(json["rotary"][2]["attention_factor"], 1);
 }
 
 TEST(InfoVerb, SaysWhichLayersHaveAWindow) {

@@ -1,9 +1,12 @@
 // multihead ledger: one layer, comparisons, whole models.
 #include <nlohmann/json.hpp>
 
+#include "multihead/folders/model_folder.h"
+#include "multihead/models/causal_model.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/models/translator_shape.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -104,6 +107,20 @@ TEST_F(LedgerOfFolder, AddsUpAModel) {
   expect_error(run_tool("ledger " + folder + " --tokens 20"), 2,
                "tokens is 20; this model reads sequences of");
   expect_error(run_tool("ledger " + folder + " --d-key 20"), 2, "--d-key describes one layer");
+}
+
+TEST(LedgerVerb, AddsUpACausalModel) {
+  const std::string golden = goldens_folder() + "/gemma2/capped";
+  const auto json = json_of(golden + " --tokens 5");
+  const ModelFolder folder = load_model_folder(golden);
+  EXPECT_EQ(json["total"]["parameters"], folder.model->parameter_count());
+  expect_part(json["total"],
+              model_ledger(dynamic_cast<const CausalModel&>(*folder.model).config(), 5).total());
+  EXPECT_THAT(table_of(golden + " --tokens 5"),
+              AllOf(HasSubstr("d_model 24, 3 layers, 6 heads, d_ff 29\n5 tokens, vocabulary 37;"),
+                    HasSubstr("logit cap ")));
+  expect_error(run_tool("ledger " + golden + " --geometry multi-query"), 2,
+               "--geometry needs a translator; a causal model is counted as it is");
 }
 
 TEST(LedgerVerb, RefusesInOneLine) {

@@ -137,7 +137,8 @@ TEST_F(HostileGgufModel, MetadataThatCannotBe) {
   value("llama.attention.key_length", gguf_u32(6), "\"llama.rope.dimension_count\" is 4; expected 6");
   value("llama.attention.value_length", gguf_u32(5), "\"llama.attention.value_length\" is 5; expected 4");
   value("llama.rope.freq_base", gguf_f32(-1), "\"llama.rope.freq_base\": expected a number from");
-  value("llama.rope.scaling.type", gguf_string("yarn"), "expected \"none\" or \"linear\", got \"yarn\"");
+  value("llama.rope.scaling.type", gguf_string("dynamic"),
+        "expected \"none\", \"linear\" or \"yarn\", got \"dynamic\"");
   value("llama.rope.scaling.type", gguf_string("linear"), "\"llama.rope.scaling.factor\" is missing");
   value("llama.expert_count", gguf_u32(8), "a mixture of experts is not supported");
   value("llama.vocab_size", gguf_u32(12), "does not match the model: it has 11 tokens, the model 12");

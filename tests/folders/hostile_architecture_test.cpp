@@ -59,7 +59,9 @@ TEST_F(HostileArchitecture, MetadataThatCannotBe) {
   value("qwen2", ".attention.causal", gguf_bool(0),
         "qwen2.attention.causal is false; it is not supported in GGUF");
   value("qwen2", ".rope.scaling.type", gguf_string("longrope"),
-        "expected \"none\" or \"linear\", got \"longrope\"");
+        "expected \"none\", \"linear\" or \"yarn\", got \"longrope\"");
+  value("phi3", ".rope.scaling.type", gguf_string("yarn"),
+        "expected \"none\", \"linear\" or \"longrope\", got \"yarn\"");
   value("qwen3", ".rope.dimension_count", gguf_u32(2),
         "\"qwen3.rope.dimension_count\" is 2; expected 4, the size");
   value("qwen3", ".expert_count", gguf_u32(8), "\"qwen3.expert_count\" is above 0");

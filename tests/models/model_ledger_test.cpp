@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "multihead/models/causal_model.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/translator_shape.h"
 #include "tests/support/small_model.h"
@@ -67,6 +71,75 @@ TEST(ModelLedger, IsTheSumOfItsParts) {
   int64_t sum = 0;
   for (const LedgerPart& p : found.parts) sum += p.flops();
   EXPECT_EQ(found.total().flops(), sum);
+}
+
+class CausalLedger : public testing::Test {
+ protected:
+  LedgerPart part(const std::string& name) const {
+    const ModelLedger found = model_ledger(config, 9);
+    for (const LedgerPart& p : found.parts) {
+      if (p.name == name) return p;
+    }
+    ADD_FAILURE() << name;
+    return {};
+  }
+
+  CausalConfig config = {.embedding = {.vocabulary = 37, .d_model = 12},
+                         .positions = Positions::kRotary,
+                         .max_positions = 20,
+                         .stack = {.name = "decoder",
+                                   .d_model = 12,
+                                   .layers = std::vector<LayerConfig>(
+                                       2, {.self_attention = {.heads = 3, .biases = Biases::kNone},
+                                           .feed_forward = {.d_ff = 7, .biases = Biases::kNone}}),
+                                   .mask = StackMask::causal(),
+                                   .positions = Positions::kRotary,
+                                   .norm = {.kind = NormKind::kRms, .placement = NormPlacement::kPre}}};
+};
+
+TEST_F(CausalLedger, CountsNormsWhereTheyStand) {
+  constexpr int64_t kNumbers = 9 * 12;
+  const auto expect = [&](int64_t norms, int64_t flops_of_norm = 4) {
+    EXPECT_EQ(part("norms").parameters, norms * 12);
+    EXPECT_EQ(part("norms").other_flops, (flops_of_norm * norms + 4) * kNumbers);  // and four sums
+    EXPECT_EQ(model_ledger(config, 9).total().parameters, CausalModel(config).parameter_count());
+  };
+  expect(5);
+  config.stack.order = SublayerOrder::kParallel;
+  expect(5);
+  config.stack.order = SublayerOrder::kParallelOneNorm;
+  expect(3);
+  config.stack.order = SublayerOrder::kOneAfterAnother;
+  config.stack.norm.placement = NormPlacement::kOutput;
+  expect(5);
+  config.stack.norm.placement = NormPlacement::kPreAndOutput;
+  expect(9);
+  config.stack.norm.kind = NormKind::kLayer;
+  config.stack.norm.biases = Biases::kNone;
+  expect(9, 6);
+}
+
+TEST_F(CausalLedger, CountsCapsWindowsAndNumbersThatTurn) {
+  const LedgerPart plain = part("self-attention");
+  EXPECT_EQ(plain.exponentials, 2 * 3 * 45);
+  config.logit_soft_cap = 30.0f;
+  EXPECT_EQ(part("logit cap").exponentials, 9 * 37);
+  EXPECT_EQ(part("logit cap").other_flops, 2 * 9 * 37);
+  for (LayerConfig& layer : config.stack.layers) layer.self_attention.soft_cap = 50.0f;
+  EXPECT_EQ(part("self-attention").exponentials, 2 * 2 * 3 * 45);
+  EXPECT_EQ(part("self-attention").other_flops, plain.other_flops + 2 * 2 * 3 * 45);
+  EXPECT_EQ(part("self-attention").parameters, plain.parameters);
+  config.stack.layers[1].mask = StackMask::sliding_window(2);
+  EXPECT_EQ(part("self-attention").exponentials, 2 * 3 * (45 + 17));
+  EXPECT_EQ(model_ledger(config, 9).decoder_self.total().exponentials, 2 * 3 * 45);
+
+  config.stack.layers[1] = config.stack.layers[0];
+  const int64_t turned = part("self-attention").other_flops;
+  config.stack.layers[1].positions =
+      Positions::kNone;  // 3 operations for each of 4 numbers of 3 queries and 3 keys
+  EXPECT_EQ(part("self-attention").other_flops, turned - 9 * 3 * 4 * 6);
+  config.stack.rotary.rotated = 2;
+  EXPECT_EQ(part("self-attention").other_flops, turned - 9 * 3 * (4 + 2) * 6);
 }
 
 TEST(ModelLedger, RefusesWhatCannotBe) {

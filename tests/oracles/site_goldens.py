@@ -8,6 +8,9 @@ the models in tests/goldens, sequence by sequence, and what follows from other v
 
 (Llama's norms, softmax and angles of rotary positions are float32 there.)
 
+decoder_gradients.safetensors has, of each model in GRADIENTS and one sequence, MODEL.gradient.S: the gradient at three sites of
+the difference of two logits of the last row, the first token's and the second's.
+
     python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
     venv/bin/python tests/oracles/site_goldens.py build/multihead [FOLDER]
 
@@ -21,7 +24,14 @@ import numpy as np
 import torch
 from check_goldens import GOLDENS, request_of, site_oracle
 from safetensors.numpy import save_file
-from transformers import BertForMaskedLM, BertForPreTraining, GPT2LMHeadModel, LlamaForCausalLM, MarianMTModel
+from transformers import (
+    AutoModelForCausalLM,
+    BertForMaskedLM,
+    BertForPreTraining,
+    GPT2LMHeadModel,
+    LlamaForCausalLM,
+    MarianMTModel,
+)
 
 MODELS = {
     "bert/masked": BertForMaskedLM,
@@ -30,6 +40,25 @@ MODELS = {
     "llama/tied_grouped": LlamaForCausalLM,
     "marian/gelu_f16": MarianMTModel,
 }
+GRADIENTS = [
+    "gemma2/capped",
+    "gemma2/scores_capped_bf16",
+    "gemma3_text/plain",
+    "gpt_neo/windows",
+    "gpt_neox/parallel",
+    "gpt_neox/sequential_bf16",
+    "olmo2/plain",
+    "olmo2/grouped_yarn_bf16",
+    "opt/before",
+    "opt/after_bf16",
+    "phi/plain",
+    "phi/grouped_bf16",
+    "phi3/grouped",
+    "phi3/longrope_bf16",
+    "smollm3/some_turn",
+    "smollm3/windows_bf16",
+]
+LENGTH = 23  # longer than all windows
 LENGTHS, SOURCE_LENGTHS, TARGET_LENGTHS = [3, 1, 7], [5, 3, 2], [2, 7, 1]
 
 
@@ -139,12 +168,52 @@ def make(tool, name, kind, file):
           f"{difference:.1e}, slopes within {worst:.1e}")
 
 
+def gradients_of(tool, name):
+    """The tensors of one model, by their names."""
+    load = lambda: AutoModelForCausalLM.from_pretrained(
+        GOLDENS / name, dtype=torch.float64, attn_implementation="eager").eval()
+    model, plain, sites = load(), load(), Sites()
+    if not name.startswith("gpt_neo/"):  # whose own method site_oracle replaces
+        model.set_attn_implementation("sites")
+    site_oracle.see_model(sites, model, request_of(tool, GOLDENS / name)["modules"])
+    random = np.random.default_rng(17)
+    ids = torch.tensor(random.integers(3, model.config.vocab_size, (1, LENGTH)))
+
+    def logits_of(which, put=(), watching=False):
+        sites.begin(put, watching)
+        return which(input_ids=ids, use_cache=False).logits[0]
+
+    with torch.no_grad():
+        expected, found = logits_of(plain), logits_of(model)
+    assert (found - expected).abs().max().item() < 1e-5 * expected.abs().max().item(), name
+    tokens = expected[-1].topk(2).indices.tolist()
+    difference = lambda logits: logits[-1, tokens[0]] - logits[-1, tokens[1]]
+    difference(logits_of(model, watching=True)).backward()
+    last = model.config.num_hidden_layers - 1
+    tensors = {f"{name}.ids": ids[0].numpy(), f"{name}.tokens": np.array(tokens)}
+    watched, worst = sites.values, 0
+    for site in "decoder.0.self_attention.heads", "decoder.1.input", f"decoder.{last}.feed_forward.output":
+        [value], step = watched[site], 1e-3
+        tensors[f"{name}.gradient.{site}"] = value.grad.float().numpy()
+        along = torch.tensor(random.standard_normal(value.shape))
+        with torch.no_grad():
+            ends = [difference(logits_of(model, {site: [value + s * along]})) for s in (step, -step)]
+        slope, wanted = ((ends[0] - ends[1]) / (2 * step)).item(), (value.grad * along).sum().item()
+        worst = max(worst, abs(slope - wanted) / (1 + abs(slope)))
+    assert worst < 3e-3, (name, worst)
+    print(f"{name}: slopes within {worst:.1e}")
+    return tensors
+
+
 def main():
     folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else GOLDENS / "sites"
     folder.mkdir(parents=True, exist_ok=True)
     site_oracle.register()
     for name, kind in MODELS.items():
         make(sys.argv[1], name, kind, folder / f"{name.replace('/', '_')}.safetensors")
+    gradients = [gradients_of(sys.argv[1], name) for name in GRADIENTS]
+    save_file({key: tensor for of_one in gradients for key, tensor in of_one.items()},
+              folder / "decoder_gradients.safetensors")
 
 
 if __name__ == "__main__":

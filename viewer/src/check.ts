@@ -62,6 +62,9 @@ function maps(value: unknown, of: Fields, sizes: [number, number], total: number
     block(products.q, 2 * heads * queries * d, total, 2, `${where}.products.q`);
     block(products.k, 2 * keyHeads * keys * d, total, 2, `${where}.products.k`);
     if (typeof products.scale !== "number") throw new BadPage(`${where}.products.scale is not a number.`);
+    products.soft_cap ??= null;
+    if (products.soft_cap !== null && typeof products.soft_cap !== "number")
+      throw new BadPage(`${where}.products.soft_cap is not a number.`);
     count(products.window, `${where}.products.window`);
     if (products.bias !== null)
       block(products.bias, 4 * heads * (queries + keys - 1), total, 4, `${where}.products.bias`);

@@ -118,12 +118,17 @@ export interface Maps {
   value_lengths: Block | null;
 }
 
-/** score = scale q·k + bias; a = softmax over the keys that the query may see. */
+/**
+ * score = scale q·k + bias, or with a soft cap: cap tanh(scale q·k / cap) + bias; a = softmax over the keys that the
+ * query may see.
+ */
 export interface Products {
   /** float16 [heads, queries, d_key] and [key_heads, keys, d_key]. Head h reads keys floor(h key_heads / heads). */
   q: Block;
   k: Block;
   scale: number;
+  /** Null, or not there: there is none. */
+  soft_cap: number | null;
   /** float32 [heads, queries + keys - 1]: by j - i + queries - 1. Null: there is none. */
   bias: Block | null;
   /** How many keys to the left a query sees at most, itself too; 0: all. */

@@ -1,6 +1,6 @@
 // The steps of one attention in ten chapters, and the sums that their cells come from.
 import { floatsAt } from "./decode";
-import { splitHead } from "./names";
+import { figure, splitHead } from "./names";
 import type { Walk, WalkStep } from "./page";
 
 export interface Chapter {
@@ -41,9 +41,10 @@ const plan: { title: string; about: string; split: boolean; of: RegExp }[] = [
   {
     title: "Scaled scores",
     about:
-      "Scores are scaled, so that they do not grow with the size of the key; what stands to the right may be masked.",
+      "Scores are scaled, so that they do not grow with the size of the key, and some models cap them softly; " +
+      "what stands to the right may be masked.",
     split: true,
-    of: /^(scaled|bias|biased|masked|factor)/,
+    of: /^(scaled|capped|bias|biased|masked|factor)/,
   },
   {
     title: "Weights",
@@ -106,7 +107,7 @@ export interface Part {
 export function partsOf(formula: string, walk: Walk): Part[] {
   const byName = new Map(walk.steps.map((step) => [step.name, step]));
   return formula
-    .split(/([\s[\],|]+)/)
+    .split(/([\s[\],|()]+)/)
     .filter((text) => text !== "")
     .map((text) => {
       const turned = text.endsWith("^T");
@@ -164,6 +165,7 @@ export class Steps {
     return (
       this.product(step, row, column, value) ??
       this.scaled(step, row, column, value) ??
+      this.capped(step, row, column, value) ??
       this.softmax(step, row, value) ??
       this.copied(step, row, column, value) ?? { how: step.formula, value, terms: [], plus: null, factors: [] }
     );
@@ -215,6 +217,23 @@ export class Steps {
     return Number.isFinite(left)
       ? { how: "the score, scaled", value, terms: [{ left, right, product: left * right }], plus: null, factors }
       : null;
+  }
+
+  /** "1.5 tanh(A / 1.5)" */
+  private capped(step: WalkStep, row: number, column: number, value: number): Sum | null {
+    const found = /^(\S+) tanh\((\S+) \/ \1\)$/.exec(step.formula);
+    const a = this.get(found?.[2] ?? "");
+    const cap = Number(found?.[1]);
+    if (!a || !Number.isFinite(cap)) return null;
+    const score = this.at(a, row, column);
+    const right = Math.tanh(score / cap);
+    return {
+      how: `the cap, times tanh of ${figure(score)} / ${figure(cap)}`,
+      value,
+      terms: [{ left: cap, right, product: cap * right }],
+      plus: null,
+      factors: [{ step: a, row, column }],
+    };
   }
 
   private softmax(step: WalkStep, row: number, value: number): Sum | null {

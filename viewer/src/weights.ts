@@ -26,6 +26,11 @@ export function seen(query: number, keys: number, causal: boolean, window: numbe
   return [window > 0 ? Math.max(0, query - window + 1) : 0, last];
 }
 
+/** cap tanh(score / cap), as it is without a cap. */
+export function softlyCapped(score: number, cap: number | null): number {
+  return cap === null ? score : cap * Math.tanh(score / cap);
+}
+
 /** Scores of a query before the softmax, of keys that it may not see -Infinity; bias and product apart. */
 export interface Scores {
   product: Float32Array;
@@ -112,6 +117,8 @@ export class Weights {
       const row = a.subarray(i * keys, (i + 1) * keys);
       const [first, last] = seen(i, keys, of.causal, products.window);
       addProducts(row, q.subarray(i * of.d_key, (i + 1) * of.d_key), k, keys, products.scale, first, last);
+      if (products.soft_cap !== null)
+        for (let j = first; j <= last; j++) row[j] = softlyCapped(row[j] as number, products.soft_cap);
       if (bias) for (let j = first; j <= last; j++) row[j] = (row[j] as number) + (bias[j - i + queries - 1] as number);
       softmax(row, first, last);
     }
@@ -160,7 +167,7 @@ export class Weights {
       product[j] = sum;
       const b = bias ? (bias[j - query + maps.queries - 1] as number) : 0;
       if (added) added[j] = b;
-      score[j] = sum * maps.products.scale + b;
+      score[j] = softlyCapped(sum * maps.products.scale, maps.products.soft_cap) + b;
     }
     return { product, bias: added, score };
   }

@@ -78,6 +78,10 @@ describe("weights", () => {
     }
     const scores = weights.scores(place, 3)?.score as Float32Array;
     expect(scores[4]).toBe(-Infinity);
+    const { scale, soft_cap } = weights.maps(place).products ?? { scale: 0, soft_cap: 0 };
+    const product = weights.scores(place, 3)?.product[1] as number;
+    expect(scores[1]).toBeCloseTo(2 * Math.tanh((product * scale) / 2), 5);
+    expect(soft_cap).toBe(2);
     const e = scores.map(Math.exp);
     expect(a[3 * keys + 1]).toBeCloseTo((e[1] as number) / e.reduce((x, y) => x + y, 0), 5);
     const same = weights.keyRows({ ...place, head: 5 }) as Float32Array;

@@ -119,6 +119,7 @@ export function mapsOf(
     q: numbers.add(normals(of.heads * queries * of.d_key)),
     k: numbers.add(normals(of.key_heads * keys * of.d_key)),
     scale: 1 / Math.sqrt(of.d_key),
+    soft_cap: of.causal ? 2 : null,
     bias:
       of.kind === "encoder"
         ? numbers.add(Float32Array.from({ length: of.heads * (queries + keys - 1) }, () => next() - 0.5))

@@ -26,6 +26,23 @@ describe("the walk", () => {
     expect(chapters.map((one) => one.split)).toEqual([false, true, true, true, true, true, true, true, false, false]);
   });
 
+  it("has capped scores among the scaled ones", () => {
+    const step = (name: string, formula: string): WalkStep => ({
+      ...(walk.steps[0] as WalkStep),
+      name,
+      formula,
+      heads: [1],
+    });
+    const steps = [
+      step("scaled_1", "0.25 scores_1"),
+      step("capped_1", "50 tanh(scaled_1 / 50)"),
+      step("biased_1", "capped_1 + bias_1"),
+    ];
+    const [chapter] = chaptersOf({ ...walk, steps }, 1);
+    expect(chapter?.title).toBe("Scaled scores");
+    expect(chapter?.steps.map((one) => one.name)).toEqual(["scaled_1", "capped_1", "biased_1"]);
+  });
+
   it("names symbols of formulas", () => {
     expect(partsOf("q_0 k_0^T", walk).map((part) => [part.text, part.step?.name, part.turned])).toEqual([
       ["q_0", "q_0", false],
@@ -65,6 +82,8 @@ describe("the walk", () => {
         step("p", "softmax of the rows of m", 2, 2, [1, 0, 0.3775, 0.6225]),
         step("y", "[x | q], side by side", 2, 5, [1, 2, 19, 32, 45, 3, 4, 29, 46, 63]),
         step("u", "s + t", 2, 2, [1.5, 3, 4.5, 6]),
+        step("c", "1.5 tanh(s / 1.5)", 2, 2, [0.8742, 1.3055, 1.446, 1.4857]),
+        step("d", "c + t", 2, 2, [1.3742, 2.3055, 2.946, 3.4857]),
       ],
     };
     const steps = new Steps(made, new Uint8Array(own.all()).buffer);
@@ -88,6 +107,18 @@ describe("the walk", () => {
     expect(of("y", 1, 3)).toMatchObject({ how: "the same number as in q", factors: [{ row: 1, column: 1 }] });
     expect(of("u", 0, 0)).toMatchObject({ plus: 0.5 });
     expect(of("m", 0, 1).how).toMatch(/mask/);
+    const capped = of("c", 1, 0);
+    expect(capped.how).toBe("the cap, times tanh of 3.00 / 1.50");
+    expect(capped.terms).toEqual([{ left: 1.5, right: Math.tanh(2), product: 1.5 * Math.tanh(2) }]);
+    expect(capped.terms[0]?.product).toBeCloseTo(capped.value, 3);
+    expect(capped.factors).toMatchObject([{ row: 1, column: 0, step: { name: "s" } }]);
+    expect(of("d", 0, 1)).toMatchObject({ how: "two numbers, added", plus: 1 });
+    expect(
+      partsOf("1.5 tanh(s / 1.5)", made)
+        .filter((part) => part.step)
+        .map((part) => part.text),
+    ).toEqual(["s"]);
+    expect(productsInWords(capped)).toBe("1.50 · 0.964 = 1.45");
     expect(of("x", 0, 0).terms).toEqual([]);
   });
 

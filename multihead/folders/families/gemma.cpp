@@ -29,11 +29,13 @@ constexpr std::array kGemmaNames = {
 
 constexpr LlamaKind kGemma2 = {.model_type = "gemma2",
                                .norms = NormPlacement::kPreAndOutput,
+                               .heads_divide = true,
                                .own_tensors = kGemmaNames,
                                .window = LlamaKind::Window::kOwn};
 constexpr LlamaKind kGemma3 = {.model_type = "gemma3_text",
                                .query_key_norm = QueryKeyNorm::kRms,
                                .norms = NormPlacement::kPreAndOutput,
+                               .heads_divide = true,
                                .positions_by_layer = true,
                                .own_tensors = kGemmaNames,
                                .window = LlamaKind::Window::kOwn};

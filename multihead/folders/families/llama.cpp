@@ -4,7 +4,7 @@
 namespace mh {
 namespace {
 
-constexpr LlamaKind kLlama = {.model_type = "llama", .feed_forward_biases = true};
+constexpr LlamaKind kLlama = {.model_type = "llama", .feed_forward_biases = true, .heads_divide = true};
 
 FolderPlan read_llama(std::string_view json, std::string_view name) {
   return read_llama_kind(kLlama, {}, json, name);

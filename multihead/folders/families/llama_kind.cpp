@@ -121,6 +121,12 @@ constexpr std::array kLlamaNames = {
 constexpr std::array<std::string_view, 1> kLlamaNoWeights = {
     ".rotary_emb.inv_freq"};  // that older versions saved
 
+std::map<std::string, int32_t> dividing_heads(const HeadGeometry& heads, int32_t d_model) {
+  if (d_model % heads.heads != 0)
+    throw UsageError(no_divisor("num_attention_heads", heads.heads, kDecoderFields.d_model, d_model));
+  return grouped_heads(heads, d_model);
+}
+
 }  // namespace
 
 KnownKeys llama_kind_keys(const LlamaKind& kind, KeyNames obeyed) {
@@ -181,7 +187,8 @@ FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderD
                        .own = kind.own_tensors,
                        .tensors = kLlamaNames,
                        .no_weights = kLlamaNoWeights},
-                      std::move(draft), kDecoderFields, name, grouped_heads);
+                      std::move(draft), kDecoderFields, name,
+                      kind.heads_divide ? dividing_heads : grouped_heads);
 }
 
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,

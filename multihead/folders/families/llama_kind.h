@@ -84,6 +84,8 @@ struct LlamaKind {
   bool partial_rotary = false;    // whether partial_rotary_factor is obeyed; else it must be 1
   bool longrope_alone = false;    // whether no other type than longrope changes the angles
   bool residual_dropout = false;  // whether resid_pdrop is obeyed; else the class does not read it
+  /// Whether the class of transformers refuses a number of heads that does not divide hidden_size, though head_dim is given.
+  bool heads_divide = false;
   bool positions_by_layer =
       false;  // whether rope_parameters have those of each kind of layers; the family reads them
   std::span<const TensorName> own_tensors = {};  // before Llama's

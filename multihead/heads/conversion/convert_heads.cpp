@@ -76,6 +76,17 @@ std::vector<int> shared_keys_of(const LayerWeights& layer, const std::vector<int
                   what, size - 1));
 }
 
+/// The `size` columns of each of these heads, side by side.
+Tensor columns_of(const Tensor& from, const std::vector<int>& heads, int64_t size) {
+  Tensor to(from.rows(), static_cast<int64_t>(heads.size()) * size);
+  for (size_t i = 0; i < heads.size(); ++i) {
+    for (int64_t r = 0; r < from.rows(); ++r)
+      std::copy_n(from.view().row(r) + heads[i] * size, size,
+                  to.view().row(r) + static_cast<int64_t>(i) * size);
+  }
+  return to;
+}
+
 /// The named blocks of the old heads, in this order.
 LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads, const char* what) {
   LayerWeights to = from;
@@ -91,6 +102,10 @@ LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads, con
     std::vector<HeadMatrix> kept;
     for (const int h : queries ? heads : keys) kept.push_back(all[static_cast<size_t>(h)]);
     put_projection(to, part, kept);
+  }
+  if (from.geometry.query_key_norm == QueryKeyNorm::kRmsRow) {  // a gain for each number of each head
+    to.values["query_norm"] = columns_of(from.values.at("query_norm"), heads, maps * from.geometry.d_key);
+    to.values["key_norm"] = columns_of(from.values.at("key_norm"), keys, maps * from.geometry.d_key);
   }
   if (from.has("distance_bias"))
     to.values["distance_bias"] = rows_of(from.values.at("distance_bias"), heads, maps);
@@ -168,7 +183,7 @@ LayerWeights to_grouped(const LayerWeights& layer, int key_heads) {
 }
 
 LayerWeights permuted(const LayerWeights& layer, const std::vector<int>& order) {
-  require_whole_rows(layer, Change::kSelection, "a permutation of heads");
+  require_whole_rows(layer, Change::kOrder, "a permutation of heads");
   std::vector<int> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   bool all = static_cast<int>(order.size()) == layer.geometry.heads;

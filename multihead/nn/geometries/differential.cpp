@@ -93,7 +93,7 @@ class DifferentialScheme final : public WeightScheme {
     return std::make_unique<DifferentialValues>(g, layer);
   }
   const char* refusal(Change change) const override {
-    if (change == Change::kSelection) return nullptr;
+    if (change == Change::kOrder || change == Change::kSelection) return nullptr;
     return "differential heads have two queries and two keys each";
   }
   /// Of each pair of averages, and its norm: lambda times, minus, square, sum, gain and factor of each

@@ -5,6 +5,7 @@
 //   rms  q and k are divided by their root mean square, sqrt(|q|^2 / k + epsilon), and multiplied by learned gains [k], one for
 //        all queries and one for all keys (Qwen3). 2 k parameters, 4 k + 4 operations.
 //   rms_row  the same over the queries of all heads together, and over their keys, with gains [heads k] (OLMo 2).
+//        2 heads k parameters, and 4 operations for each number and each row of queries and of keys.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -184,20 +185,22 @@ class RmsScheme final : public NormScheme {
   }
   std::string formula(HeadPart part, std::string of_head) const override {
     const bool query = part == HeadPart::kQueries;
-    return fmt::format("{} ({}) / {}", query ? "query_norm" : "key_norm", of_head,
+    return fmt::format("{}{} ({}) / {}", together_ ? "its part of " : "", query ? "query_norm" : "key_norm",
+                       of_head,
                        !together_ ? "its root mean square"
                        : query    ? "the root mean square of all heads' queries"
                                   : "the root mean square of all heads' keys");
   }
   const char* refusal(Change change) const override {
     if (!together_) return NormScheme::refusal(change);
+    if (change == Change::kOrder) return nullptr;
     return "with query_key_norm rms_row a norm runs over the queries, or keys, of all heads together";
   }
-  /// Square, sum, scale and multiply the numbers of each head of each row; mean, epsilon, root and division.
+  /// Square, sum, scale and multiply the numbers of each head of each row; mean, epsilon, root and division of each norm.
   void add_cost(LedgerPart& cost, HeadPart, int64_t rows, int64_t heads, int64_t size) const override {
     const int64_t numbers = count_product({rows, heads, size});
-    cost.other_flops =
-        count_sum(cost.other_flops, count_sum(count_product({4, numbers}), count_product({4, rows, heads})));
+    const int64_t of_norms = count_product({4, rows, together_ ? 1 : heads});
+    cost.other_flops = count_sum(cost.other_flops, count_sum(count_product({4, numbers}), of_norms));
     cost.add_moves(numbers, numbers);
     cost.parameters = count_sum(cost.parameters, together_ ? count_product({heads, size}) : size);
   }

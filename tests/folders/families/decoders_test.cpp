@@ -11,6 +11,8 @@
 
 #include "multihead/base/file.h"
 #include "multihead/folders/save_folder.h"
+#include "multihead/models/causal_model.h"
+#include "multihead/models/model_ledger.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "tests/folders/families/causal_goldens.h"
 #include "tests/folders/families/damaged_golden.h"
@@ -46,6 +48,12 @@ TEST_P(DecoderGoldens, ReadingInPartsAgainstTheCacheGivesTheSameStates) {
 
 TEST_P(DecoderGoldens, HeadsAreSeenAndMuted) {
   test::expect_heads_seen_and_muted(folder.language_model(), golden);
+}
+
+// Second norms, norms that sublayers share, biases of the output.
+TEST_P(DecoderGoldens, TheLedgerCountsItsParameters) {
+  const auto& model = dynamic_cast<const CausalModel&>(*folder.model);
+  EXPECT_EQ(model_ledger(model.config(), 5).total().parameters, model.parameter_count());
 }
 
 // Parts of fused tensors go back to where they were, and gains lose their 1.

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
@@ -234,6 +237,26 @@ TEST(ConvertHeads, PermutedHeadsAreTheSameLayer) {
         permuted(Layer({.heads = 2, .weights = HeadWeights::kTalking}).weights(), {1, 0});
       },
       ThrowsMessage<UsageError>(HasSubstr("talking heads mix each other's weights")));
+}
+
+// Gains of norms over all heads go with their heads.
+TEST(ConvertHeads, NormsOfAllHeadsTogetherAllowAnotherOrderAlone) {
+  Layer before({.heads = 6, .key_heads = 3, .query_key_norm = QueryKeyNorm::kRmsRow});
+  LayerWeights old = before.weights();
+  Random random(3);
+  for (const char* name : {"query_norm", "key_norm"}) {
+    for (int64_t i = 0; i < old.values[name].size(); ++i)
+      old.values[name].data()[i] = 0.5f + static_cast<float>(random.uniform());
+  }
+  put_weights(old, before.layer);
+  EXPECT_LT(difference(before, permuted(old, {4, 5, 1, 0, 2, 3})), 1e-5);
+  for (const std::function<void()>& change :
+       std::vector<std::function<void()>>{[&] {
+                                            without_heads(old, {2, 3});
+                                          },
+                                          [&] { to_grouped(old, 1); }, [&] { to_merged(old); }})
+    EXPECT_THAT(change,
+                ThrowsMessage<UsageError>(HasSubstr("a norm runs over the queries, or keys, of all")));
 }
 
 // What else heads have goes with them.

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/heads/conversion/compare_speed.h"
@@ -24,6 +26,7 @@
 namespace mh {
 namespace {
 
+using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -87,7 +90,31 @@ INSTANTIATE_TEST_SUITE_P(Families, PrunedFamily,
                                          "roberta/camembert", "gpt2/tied", "gpt2/untied_shards_bf16",
                                          "llama/tied_grouped", "llama/llama3_one_key_f16", "mistral/window",
                                          "qwen2/some_windows", "qwen3/tied", "mpnet/masked",
-                                         "modernbert/masked", "modernbert/encoder"));
+                                         "modernbert/masked", "modernbert/encoder", "gemma2/capped",
+                                         "gemma2/scores_capped_bf16", "gemma3_text/plain", "gpt_neo/windows",
+                                         "gpt_neox/parallel", "gpt_neox/sequential_bf16", "opt/before",
+                                         "opt/after_bf16", "phi/plain", "phi/grouped_bf16", "phi3/grouped",
+                                         "phi3/longrope_bf16", "smollm3/some_turn", "smollm3/windows_bf16"));
+
+// transformers 5 refuses a number of heads that does not divide hidden_size, though head_dim says their size.
+TEST(PrunedGemma, HeadsThatDoNotDivideTheRowNeedOurOwnFormat) {
+  ModelFolder folder =
+      load_model_folder(std::filesystem::path(goldens_folder()) / "gemma2/scores_capped_bf16");
+  const auto saved = [&](const std::vector<std::string>& heads, OwnFormat own) {
+    ModelFolder pruned = load_model_folder(folder.path);
+    pruned.model = prune_heads(*folder.model, plan_pruning(*folder.model, patterns(heads)));
+    const test::ScratchFolder scratch;
+    save_model_folder(scratch / "pruned", pruned, {.own_format = own});
+    return json::parse(read_file(std::filesystem::path(scratch / "pruned") / "config.json"));
+  };
+  const json divided = saved({"decoder.*.0", "decoder.*.1"}, OwnFormat::kRefused);
+  EXPECT_EQ(divided["num_attention_heads"], 4);
+  EXPECT_FALSE(divided.contains("multihead_heads"));
+  EXPECT_THAT(
+      [&] { saved({"decoder.*.0"}, OwnFormat::kRefused); },
+      ThrowsMessage<UsageError>(HasSubstr("num_attention_heads is 5; expected a divisor of hidden_size 24")));
+  EXPECT_TRUE(saved({"decoder.*.0"}, OwnFormat::kAllowed).contains("multihead_heads"));
+}
 
 class PruneTranslator : public testing::Test {
  protected:

@@ -7,11 +7,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/heads/sites/observe_text.h"
+#include "tests/heads/attribution/attribution_families.h"
 #include "tests/heads/reports/read_page.h"
 #include "tests/heads/small_translator.h"
 #include "tests/support/places.h"
@@ -50,8 +53,12 @@ std::vector<float> shown_weights(const ReadPage& page, const json& attention, co
         for (int64_t d = 0; d < d_key; ++d)
           product += q[static_cast<size_t>((h * queries + i) * d_key + d)] *
                      k[static_cast<size_t>((h * key_heads / heads * keys + j) * d_key + d)];
-        row[j] = std::exp(products["scale"].get<float>() * product +
-                          bias[static_cast<size_t>(h * (queries + keys - 1) + j - i + queries - 1)]);
+        float score = products["scale"].get<float>() * product;
+        if (!products["soft_cap"].is_null()) {
+          const float cap = products["soft_cap"];
+          score = cap * std::tanh(score / cap);
+        }
+        row[j] = std::exp(score + bias[static_cast<size_t>(h * (queries + keys - 1) + j - i + queries - 1)]);
         sum += row[j];
       }
       for (int64_t j = begin; j < end; ++j) row[j] /= sum;
@@ -124,6 +131,26 @@ TEST(HeadsPage, ShowsTheWeightsOfATranslator) {
   EXPECT_EQ(text["source"]["tokens"].size(), text["maps"][0]["keys"]);
   EXPECT_FALSE(text["maps"][0]["products"].is_null()) << "for the bars of a pair";
   EXPECT_FALSE(text["maps"][0]["value_lengths"].is_null());
+}
+
+// Of short and of long texts.
+TEST(HeadsPage, ShowsWeightsOfCappedScores) {
+  Tokenizer tokenizer = test::attribution_tokenizer();
+  CausalConfig config = test::gpt_config();
+  config.embedding.vocabulary = tokenizer.size();
+  config.max_positions = 300;
+  for (LayerConfig& layer : config.stack.layers) layer.self_attention.soft_cap = 0.25f;
+  const ModelFolder folder =
+      test::attribution_folder(std::make_unique<CausalModel>(config), std::move(tokenizer));
+  for (const int times : {1, 20}) {
+    const std::vector<PageText> texts = {{repeated("two dogs run in the park", times)}};
+    const ReadPage page = page_of_weights(folder, texts);
+    EXPECT_LT(largest_error(page, folder, texts), 0.004f);
+    for (const json& maps : page.header["runs"][0]["texts"][0]["maps"]) {
+      ASSERT_FALSE(maps["products"].is_null());
+      EXPECT_EQ(maps["products"]["soft_cap"], 0.25f);
+    }
+  }
 }
 
 TEST(HeadsPage, PlacesTheTokensOfAGreedyTranslation) {

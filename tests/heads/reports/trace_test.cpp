@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/sites/site_values.h"
@@ -152,6 +155,43 @@ TEST(Trace, ShowsRotaryPositionsAndNorms) {
   const AttentionTrace cosines = trace_attention(normed.layer, x.view(), none.view(), Mask::none());
   EXPECT_EQ(cosines.step("q_0").formula, "score_factor (x w_q_0 + b_q_0) / its length");
   EXPECT_EQ(cosines.step("scaled_0").formula, "1 scores_0");
+}
+
+TEST(Trace, ShowsWhichNormRunsOverAllHeads) {
+  TracedLayer normed({.heads = 2, .query_key_norm = QueryKeyNorm::kRmsRow, .biases = Biases::kNone}, 12);
+  const AttentionTrace trace =
+      trace_attention(normed.layer, random_rows(5, 12, 3).view(), {}, Mask::causal());
+  EXPECT_EQ(trace.step("k_1").formula,
+            "its part of key_norm (x w_k_1) / the root mean square of all heads' keys");
+  EXPECT_EQ(trace.step("key_norm").value.cols(), 12);
+  EXPECT_EQ(trace.step("k_1").value.cols(), 6);
+}
+
+TEST(Trace, SaysWhatMultipliesTheNumbersThatTurn) {
+  const Tensor x = random_rows(5, 12, 3), none;
+  const auto check = [&](RotaryScaling::Kind kind, std::vector<double> factors, const std::string& name) {
+    DropoutStreams streams;
+    MultiHeadAttention layer("layer",
+                             {.d_model = 12,
+                              .geometry = {.heads = 2},
+                              .positions = Positions::kRotary,
+                              .rotary = {.rotated = 4,
+                                         .scaling = {.kind = kind, .factor = 4, .amplitude = 1.25},
+                                         .factors = std::move(factors)}},
+                             streams);
+    Random random(7);
+    layer.initialise(random);
+    const AttentionTrace trace = trace_attention(layer, x.view(), none.view(), Mask::causal());
+    EXPECT_EQ(trace.step("k_1_turned").formula,
+              "k_1, pairs of its first 4 numbers turned by the row's place and multiplied by 1.25, " + name +
+                  "'s attention factor");
+    const Tensor &before = trace.step("k_1").value, &turned = trace.step("k_1_turned").value;
+    EXPECT_FLOAT_EQ(turned(0, 3), 1.25f * before(0, 3));
+    EXPECT_EQ(turned(3, 5), before(3, 5)) << "it does not turn";
+    EXPECT_LT(trace.difference, 1e-5 * trace.magnitude);
+  };
+  check(RotaryScaling::Kind::kYarn, {}, "yarn");
+  check(RotaryScaling::Kind::kFactors, {1, 2}, "longrope");
 }
 
 TEST(Trace, ShowsWhatPositionsAddToScores) {

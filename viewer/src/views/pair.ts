@@ -5,7 +5,7 @@ import { signedBars } from "../draw/bars";
 import { h, s } from "../dom";
 import { figure, percent, shown } from "../names";
 import type { Choice } from "../state";
-import type { Scores } from "../weights";
+import { softlyCapped, type Scores } from "../weights";
 
 const width = 420;
 const height = 54;
@@ -94,6 +94,12 @@ export class Pair {
       part("q·k, the sum of the products", figure(scores.product[key] as number)),
       " × ",
       part("scale", figure(products.scale)),
+      products.soft_cap !== null && " → ",
+      products.soft_cap !== null &&
+        part(
+          `c · tanh(x / c), the soft cap c = ${figure(products.soft_cap)}`,
+          figure(softlyCapped((scores.product[key] as number) * products.scale, products.soft_cap)),
+        ),
       scores.bias && " + ",
       scores.bias && part("bias of the distance", figure(scores.bias[key] as number)),
       " = ",

@@ -36,11 +36,13 @@ HeadsJson json_of(const PageMaps& maps) {
                  {"halves", block_or_null(maps.halves)}};
   json["products"] = nullptr;
   if (maps.products) {
-    json["products"] = {{"q", json_of(maps.products->q)},
-                        {"k", json_of(maps.products->k)},
-                        {"scale", maps.products->scale},
-                        {"bias", block_or_null(maps.products->bias)},
-                        {"window", maps.products->window}};
+    json["products"] = {
+        {"q", json_of(maps.products->q)},
+        {"k", json_of(maps.products->k)},
+        {"scale", maps.products->scale},
+        {"soft_cap", maps.products->soft_cap ? HeadsJson(*maps.products->soft_cap) : HeadsJson()},
+        {"bias", block_or_null(maps.products->bias)},
+        {"window", maps.products->window}};
   }
   json["value_lengths"] = block_or_null(maps.value_lengths);
   return json;

@@ -9,6 +9,7 @@
 #include "multihead/base/stored_matrix.h"
 #include "multihead/heads/measures/circuit_weights.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/kernels/soft_cap.h"
 #include "multihead/nn/attention_place.h"
 #include "multihead/nn/multi_head_attention.h"
 
@@ -39,13 +40,16 @@ void round_to_halves(std::vector<float>& numbers) {
   for (float& number : numbers) number = from_float16(to_float16(number));
 }
 
-/// scale Q K^T, [queries, keys].
-std::vector<float> scaled_products(ConstMatrixView q, ConstMatrixView k, float scale) {
+/// scale Q K^T, softly capped where there is a cap, [queries, keys].
+std::vector<float> scaled_products(ConstMatrixView q, ConstMatrixView k, float scale,
+                                   std::optional<float> cap) {
   PackedMatrix keys;
   keys.pack_transposed(k);
   std::vector<float> scores(static_cast<size_t>(q.rows * k.rows));
   multiply(q, keys, {scores.data(), q.rows, k.rows});
   for (float& score : scores) score *= scale;
+  const MatrixView all(scores.data(), q.rows, k.rows);
+  if (cap) soft_cap(*cap, all, all);
   return scores;
 }
 
@@ -158,8 +162,7 @@ std::optional<PageMaps::Products> PageMapCollector::products(std::string_view na
                                 seen.keys.cols % d_key == 0 && seen.keys.rows == keys;
   const bool causal = model_.place(name).kind == AttentionKind::kDecoderSelf;
   const auto window = window_of(seen.visible, keys, causal);
-  const bool capped = attention.geometry().soft_cap.has_value();  // the page has no step for it
-  if (!one_softmax_each || !window || capped) return std::nullopt;
+  if (!one_softmax_each || !window) return std::nullopt;
 
   const int64_t key_heads = seen.keys.cols / d_key;
   std::vector<float> q = by_heads(seen.queries, heads), k = by_heads(seen.keys, key_heads), biases;
@@ -169,7 +172,8 @@ std::optional<PageMaps::Products> PageMapCollector::products(std::string_view na
   for (int64_t h = 0; h < heads; ++h) {
     std::vector<float> scores =
         scaled_products({q.data() + h * queries * d_key, queries, d_key},
-                        {k.data() + h * key_heads / heads * keys * d_key, keys, d_key}, attention.scale());
+                        {k.data() + h * key_heads / heads * keys * d_key, keys, d_key}, attention.scale(),
+                        attention.geometry().soft_cap);
     const std::vector<float> bias =
         bias_by_distance(seen.scores[static_cast<size_t>(h)], scores, queries, keys);
     for (int64_t i = 0; i < queries; ++i) {
@@ -189,6 +193,7 @@ std::optional<PageMaps::Products> PageMapCollector::products(std::string_view na
   PageMaps::Products kept{.q = numbers_.add_halves(q),
                           .k = numbers_.add_halves(k),
                           .scale = attention.scale(),
+                          .soft_cap = attention.geometry().soft_cap,
                           .window = *window};
   if (biased) kept.bias = numbers_.add(std::span<const float>(biases));
   return kept;

@@ -35,6 +35,7 @@ struct PageMaps {
   struct Products {
     PageNumbers::Block q = {}, k = {};
     float scale = 0;
+    std::optional<float> soft_cap = std::nullopt;
     std::optional<PageNumbers::Block> bias = std::nullopt;
     int64_t window = 0;
   };

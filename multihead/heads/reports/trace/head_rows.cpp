@@ -25,6 +25,18 @@ std::string turned_name(const std::string& name) {
   return name + "_turned";
 }
 
+/// ", pairs of its first 6 numbers turned by the row's place and multiplied by 1.19, longrope's attention factor".
+std::string turned_words(const RotaryOptions& rotary) {
+  std::string words =
+      rotary.rotated == 0
+          ? ", pairs of numbers turned by the row's place"
+          : fmt::format(", pairs of its first {} numbers turned by the row's place", rotary.rotated);
+  if (const RotaryScaling& scaling = rotary.scaling; scaling.amplitude != 1)
+    words += fmt::format(" and multiplied by {:.4g}, {}'s attention factor", scaling.amplitude,
+                         name_of(scaling.kind, kRotaryScalingNames));
+  return words;
+}
+
 }  // namespace
 
 HeadRows::HeadRows(const MultiHeadAttention& layer, const LayerParameters& parameters, Context& context,
@@ -47,6 +59,7 @@ HeadRows::HeadRows(const MultiHeadAttention& layer, const LayerParameters& param
   memory_name_ = "x";
   turned_ = layer.config().positions == Positions::kRotary;
   const std::vector<int32_t> offsets = {0, static_cast<int32_t>(x.rows())};
+  turned_words_ = turned_words(layer.config().rotary);
   if (turned_) met_ = layer.project(context, x, {.offsets = offsets});
 }
 
@@ -131,8 +144,8 @@ void HeadRows::show_parameters(int head, TraceRecorder& recorder) const {
 void HeadRows::show_met(const Shown& what, Var plain, Var met, int64_t begin, TraceRecorder& recorder) const {
   recorder.add(what.name, what.formula, what.owners, columns_of(plain, begin, d_key_), what.axis);
   if (!turned_) return;
-  recorder.add(turned_name(what.name), what.name + ", pairs of numbers turned by the row's place",
-               what.owners, columns_of(met, begin, d_key_), what.axis);
+  recorder.add(turned_name(what.name), what.name + turned_words_, what.owners, columns_of(met, begin, d_key_),
+               what.axis);
 }
 
 void HeadRows::show_keys(int head, TraceRecorder& recorder) const {

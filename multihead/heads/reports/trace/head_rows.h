@@ -61,6 +61,7 @@ class HeadRows {
   Tape& tape_;
   std::string memory_name_;
   bool turned_ = false;
+  std::string turned_words_;  // how
   int softmaxes_;
   ProjectedHeads plain_, met_;  // before and after positions turn them
   int64_t d_key_ = 0, key_groups_ = 0, value_heads_ = 0;
