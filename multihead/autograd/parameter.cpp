@@ -9,6 +9,7 @@ uint64_t PackedParameters::versions() const {
 }
 
 void PackedParameters::pack(PackedMatrix& packed, bool transposed) const {
+  if (pack_blocks(packed, transposed)) return;
   std::vector<BorrowedMatrix> borrowed;  // until it is packed
   std::vector<StoredMatrix> stored;
   for (const Parameter* part : parts_) {
@@ -16,6 +17,18 @@ void PackedParameters::pack(PackedMatrix& packed, bool transposed) const {
     stored.push_back(borrowed.back().matrix);
   }
   transposed ? packed.pack_transposed(stored) : packed.pack(stored);
+}
+
+bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed) const {
+  std::vector<const BlockMatrix*> parts;
+  for (const Parameter* part : parts_) {
+    parts.push_back(part->value.blocks(/*columns=*/!transposed));
+    if (parts.back() == nullptr) return false;
+  }
+  packed.pack_transposed(parts, [&] {
+    for (const Parameter* part : parts_) part->value.release_blocks();
+  });
+  return true;
 }
 
 const PackedMatrix& PackedParameters::packed() const {

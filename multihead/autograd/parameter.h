@@ -50,6 +50,8 @@ class PackedParameters {
 
  private:
   void pack(PackedMatrix& packed, bool transposed) const;
+  /// Packs blocks that stay blocks; returns false where a part has none along the columns of B.
+  bool pack_blocks(PackedMatrix& packed, bool transposed) const;
 
   std::vector<const Parameter*> parts_;
   MadeOnce<PackedMatrix> plain_, transposed_;

@@ -222,7 +222,10 @@ std::vector<float> GgufFile::floats(const GgufTensor& tensor) const {
 }
 
 int64_t GgufFile::not_finite(const GgufTensor& tensor) const {
-  return not_finite_in_gguf_blocks(tensor.type, tensor.bytes);
+  const int64_t bad = not_finite_in_gguf_blocks(tensor.type, tensor.bytes);
+  if (is_mapped())
+    release_mapped(tensor.bytes.data(), tensor.bytes.size());  // a check of all is no reason to keep all
+  return bad;
 }
 
 }  // namespace mh

@@ -34,6 +34,12 @@ void unpack_all(const std::byte* at, int64_t blocks, float* out) {
   for (int64_t b = 0; b < blocks; ++b) unpack(at + b * bytes, out + b * size);
 }
 
+template <BlockType type>
+void unpack_blocks(const std::byte* at, int64_t blocks, float* out) {
+  constexpr BlockLayout kLayout = block_layout(type);
+  for (int64_t b = 0; b < blocks; ++b) unpack_block(type, at + b * kLayout.bytes, out + b * kLayout.numbers);
+}
+
 constexpr int kNone = -1;
 
 struct ReadType {
@@ -48,20 +54,26 @@ constexpr ReadType read_type(GgufType type, const char* name, int scale = kNone,
   return {{type, name, size, bytes}, unpack_all<unpack, size, bytes>, scale, least};
 }
 
+template <BlockType type>
+constexpr ReadType read_block_type(GgufType number, const char* name, int scale, int least = kNone) {
+  constexpr BlockLayout kLayout = block_layout(type);
+  return {{number, name, kLayout.numbers, kLayout.bytes}, unpack_blocks<type>, scale, least};
+}
+
 constexpr std::array kTypesRead = {
     read_type<unpack_f32, 1, 4>(GgufType::kF32, "F32"),
     read_type<unpack_f16, 1, 2>(GgufType::kF16, "F16", 0),
     read_type<unpack_bf16, 1, 2>(GgufType::kBF16, "BF16"),
-    read_type<unpack_q4_0, 32, 18>(GgufType::kQ4_0, "Q4_0", 0),
-    read_type<unpack_q4_1, 32, 20>(GgufType::kQ4_1, "Q4_1", 0, 2),
-    read_type<unpack_q5_0, 32, 22>(GgufType::kQ5_0, "Q5_0", 0),
-    read_type<unpack_q5_1, 32, 24>(GgufType::kQ5_1, "Q5_1", 0, 2),
-    read_type<unpack_q8_0, 32, 34>(GgufType::kQ8_0, "Q8_0", 0),
-    read_type<unpack_q2_k, 256, 84>(GgufType::kQ2_K, "Q2_K", 80, 82),
-    read_type<unpack_q3_k, 256, 110>(GgufType::kQ3_K, "Q3_K", 108),
-    read_type<unpack_q4_k, 256, 144>(GgufType::kQ4_K, "Q4_K", 0, 2),
-    read_type<unpack_q5_k, 256, 176>(GgufType::kQ5_K, "Q5_K", 0, 2),
-    read_type<unpack_q6_k, 256, 210>(GgufType::kQ6_K, "Q6_K", 208),
+    read_block_type<BlockType::kQ4_0>(GgufType::kQ4_0, "Q4_0", 0),
+    read_block_type<BlockType::kQ4_1>(GgufType::kQ4_1, "Q4_1", 0, 2),
+    read_block_type<BlockType::kQ5_0>(GgufType::kQ5_0, "Q5_0", 0),
+    read_block_type<BlockType::kQ5_1>(GgufType::kQ5_1, "Q5_1", 0, 2),
+    read_block_type<BlockType::kQ8_0>(GgufType::kQ8_0, "Q8_0", 0),
+    read_block_type<BlockType::kQ2_K>(GgufType::kQ2_K, "Q2_K", 80, 82),
+    read_block_type<BlockType::kQ3_K>(GgufType::kQ3_K, "Q3_K", 108),
+    read_block_type<BlockType::kQ4_K>(GgufType::kQ4_K, "Q4_K", 0, 2),
+    read_block_type<BlockType::kQ5_K>(GgufType::kQ5_K, "Q5_K", 0, 2),
+    read_block_type<BlockType::kQ6_K>(GgufType::kQ6_K, "Q6_K", 208),
     read_type<unpack_iq4_nl, 32, 18>(GgufType::kIQ4_NL, "IQ4_NL", 0),
     read_type<unpack_iq4_xs, 256, 136>(GgufType::kIQ4_XS, "IQ4_XS", 0),
     read_type<unpack_mxfp4, 32, 17>(GgufType::kMXFP4, "MXFP4"),

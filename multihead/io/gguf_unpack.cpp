@@ -3,33 +3,12 @@
 #include <bit>
 #include <cstring>
 
+#include "multihead/base/block_parts.h"
+
 namespace mh {
 namespace {
 
 constexpr int kBlock = 32, kHalf = kBlock / 2;
-
-/// q * scale + least of 32 numbers of 4 bits.
-void unpack_nibbles(const std::byte* at, float scale, float least, float* out) {
-  for (int j = 0; j < kHalf; ++j) {
-    const auto both = std::to_integer<uint32_t>(at[j]);
-    out[j] = static_cast<float>(both & 15u) * scale + least;
-    out[j + kHalf] = static_cast<float>(both >> 4) * scale + least;
-  }
-}
-
-/// The same of 5 bits: 4 bytes of fifth bits, then as above.
-void unpack_fives(const std::byte* at, float scale, float least, float* out) {
-  uint32_t fifth = 0;
-  std::memcpy(&fifth, at, sizeof fifth);
-  at += sizeof fifth;
-  for (int j = 0; j < kHalf; ++j) {
-    const auto both = std::to_integer<uint32_t>(at[j]);
-    const uint32_t low = (both & 15u) | (fifth >> j & 1u) << 4;
-    const uint32_t high = both >> 4 | (fifth >> (j + kHalf) & 1u) << 4;
-    out[j] = static_cast<float>(low) * scale + least;
-    out[j + kHalf] = static_cast<float>(high) * scale + least;
-  }
-}
 
 void unpack_table(const std::byte* at, const int8_t (&table)[16], float scale, float* out) {
   for (int j = 0; j < kHalf; ++j) {
@@ -41,27 +20,15 @@ void unpack_table(const std::byte* at, const int8_t (&table)[16], float scale, f
 
 }  // namespace
 
-void unpack_q4_0(const std::byte* at, float* out) {
-  const float scale = float16_at(at);
-  unpack_nibbles(at + 2, scale, -8 * scale, out);
-}
-
-void unpack_q4_1(const std::byte* at, float* out) {
-  unpack_nibbles(at + 4, float16_at(at), float16_at(at + 2), out);
-}
-
-void unpack_q5_0(const std::byte* at, float* out) {
-  const float scale = float16_at(at);
-  unpack_fives(at + 2, scale, -16 * scale, out);
-}
-
-void unpack_q5_1(const std::byte* at, float* out) {
-  unpack_fives(at + 4, float16_at(at), float16_at(at + 2), out);
-}
-
-void unpack_q8_0(const std::byte* at, float* out) {
-  const float scale = float16_at(at);
-  for (int i = 0; i < kBlock; ++i) out[i] = static_cast<float>(std::to_integer<int8_t>(at[2 + i])) * scale;
+void unpack_block(BlockType type, const std::byte* at, float* out) {
+  const BlockLayout layout = block_layout(type);
+  const BlockParts parts(type, at);
+  const float d = from_float16(parts.d), m = from_float16(parts.m);
+  for (int64_t part = 0, i = 0; part < layout.parts(); ++part) {
+    const float scale = d * parts.s[part];
+    const float least = layout.has_least ? m * parts.t[part] : scale * static_cast<float>(-layout.offset);
+    for (const int64_t end = i + layout.part; i < end; ++i) out[i] = parts.q[i] * scale + least;
+  }
 }
 
 void unpack_iq4_nl(const std::byte* at, float* out) {
@@ -75,6 +42,23 @@ void unpack_mxfp4(const std::byte* at, float* out) {
   // 2^(e - 128), which is subnormal below 2.
   const uint32_t bits = exponent < 2 ? uint32_t{1} << (21 + exponent) : (exponent - 1) << 23;
   unpack_table(at + 1, kTable, std::bit_cast<float>(bits), out);
+}
+
+void unpack_iq4_xs(const std::byte* at, float* out) {
+  const std::byte *const low = at + 4, *const numbers = at + 8;
+  const float d = float16_at(at);
+  uint16_t high = 0;
+  std::memcpy(&high, at + 2, sizeof high);
+  for (int part = 0; part < 8; ++part, out += 32) {
+    const uint32_t s =
+        (std::to_integer<uint32_t>(low[part / 2]) >> part % 2 * 4 & 15u) | (high >> 2 * part & 3u) << 4;
+    const float scale = d * static_cast<float>(static_cast<int>(s) - 32);
+    for (int i = 0; i < 16; ++i) {
+      const uint32_t both = std::to_integer<uint32_t>(numbers[16 * part + i]);
+      out[i] = scale * static_cast<float>(kIq4Table[both & 15u]);
+      out[i + 16] = scale * static_cast<float>(kIq4Table[both >> 4]);
+    }
+  }
 }
 
 }  // namespace mh

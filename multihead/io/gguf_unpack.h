@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "multihead/base/block_matrix.h"
 #include "multihead/base/stored_matrix.h"
 
 namespace mh {
@@ -36,19 +37,10 @@ inline float float16_at(const std::byte* at) {
 }
 
 /// out[i] = number i of the block at `at`.
-void unpack_q4_0(const std::byte* at, float* out);
-void unpack_q4_1(const std::byte* at, float* out);
-void unpack_q5_0(const std::byte* at, float* out);
-void unpack_q5_1(const std::byte* at, float* out);
-void unpack_q8_0(const std::byte* at, float* out);
+void unpack_block(BlockType type, const std::byte* at, float* out);
 void unpack_iq4_nl(const std::byte* at, float* out);
-void unpack_mxfp4(const std::byte* at, float* out);
-void unpack_q2_k(const std::byte* at, float* out);
-void unpack_q3_k(const std::byte* at, float* out);
-void unpack_q4_k(const std::byte* at, float* out);
-void unpack_q5_k(const std::byte* at, float* out);
-void unpack_q6_k(const std::byte* at, float* out);
 void unpack_iq4_xs(const std::byte* at, float* out);
+void unpack_mxfp4(const std::byte* at, float* out);
 
 /// The numbers of which the 4 bits of IQ4_NL and IQ4_XS choose one.
 inline constexpr int8_t kIq4Table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,

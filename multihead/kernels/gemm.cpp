@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/block_panels.h"
 #include "multihead/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -31,6 +34,13 @@ void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, bool 
   for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += even) {
     const int64_t depth = std::min(even, b.rows() - k0);
     for (int64_t p = first; p < last; ++p) {
+      if (b.has_blocks()) {
+        const PackedMatrix::BlockPanel& panel = b.block_panel(p);
+        const MatrixView to{c.data + panel.column, c.rows, panel.width, c.stride};
+        multiply_block_panel({a.data + k0, a.rows, depth, a.stride}, panel.type, b.block_data(p), k0, to,
+                             add || k0 > 0);
+        continue;
+      }
       const int64_t column = p * kPanel, width = std::min(kPanel, b.cols() - column);
       multiply_panel(
           {.data = a.data + k0, .row_stride = a.stride, .k_stride = 1, .rows = a.rows, .depth = depth},
@@ -70,6 +80,7 @@ void PackedMatrix::reshape(int64_t rows, int64_t cols) {
   rows_ = rows;
   cols_ = cols;
   panel_ = HWY_DYNAMIC_DISPATCH(panel_width)();
+  block_panels_.clear();
   data_.resize((cols + panel_ - 1) / panel_ * panel_ * rows);
   const int64_t whole = cols / panel_ * panel_ * rows;
   std::fill_n(data_.data() + whole, data_.size() - whole,
@@ -125,6 +136,41 @@ void PackedMatrix::pack_transposed(std::span<const StoredMatrix> parts) {
   for (const auto& part : parts) {
     place(part.transposed(), k0, 0);
     k0 += part.cols;
+  }
+}
+
+void PackedMatrix::pack_transposed(std::span<const BlockMatrix* const> parts,
+                                   const std::function<void()>& let_go) {
+  MH_ASSERT(!parts.empty());
+  rows_ = parts[0]->cols;
+  cols_ = 0;
+  panel_ = HWY_DYNAMIC_DISPATCH(panel_width)();
+  block_panels_.clear();
+  std::vector<std::pair<const BlockMatrix*, int64_t>>
+      from;  // of each panel: its part, and the first row there
+  int64_t bytes = 0;
+  for (const BlockMatrix* part : parts) {
+    MH_ASSERT(part->cols == rows_ && rows_ % block_layout(part->type).numbers == 0);
+    for (int64_t row = 0; row < part->rows; row += panel_) {
+      block_panels_.push_back({.type = part->type,
+                               .column = cols_ + row,
+                               .width = std::min(panel_, part->rows - row),
+                               .at = bytes});
+      from.emplace_back(part, row);
+      bytes += block_panel_bytes(part->type, rows_, panel_);
+    }
+    cols_ += part->rows;
+  }
+  blocks_.resize(bytes);
+  constexpr int64_t kAtOnce = 8 << 20;  // bytes
+  const int64_t at_once = std::max<int64_t>(1, kAtOnce * panels() / std::max<int64_t>(1, bytes));
+  for (int64_t begin = 0; begin < panels(); begin += at_once) {
+    parallel_for(std::min(at_once, panels() - begin), [&](int64_t task) {
+      const int64_t p = begin + task;
+      const auto& [part, row] = from[static_cast<size_t>(p)];
+      pack_block_panel(*part, row, block_panel(p).width, panel_, blocks_.data() + block_panel(p).at);
+    });
+    let_go();
   }
 }
 

@@ -48,6 +48,30 @@ struct LeftFactor {
   int64_t depth;  // numbers of k
 };
 
+// Writes a tile's sums to C, or adds them.
+template <int kRows, int kVectors>
+HWY_INLINE void store_tile(const hn::Vec<FloatTag> (&sum)[kRows][kVectors], float* HWY_RESTRICT c,
+                           int64_t c_stride, int64_t width, bool add) {
+  const FloatTag d;
+  if (width == kVectors * kLanes) {
+    HWY_UNROLL(8)
+    for (int i = 0; i < kRows; ++i) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        float* to = c + i * c_stride + v * kLanes;
+        hn::StoreU(add ? hn::Add(sum[i][v], hn::LoadU(d, to)) : sum[i][v], d, to);
+      }
+    }
+    return;
+  }
+  HWY_ALIGN float row[kPanel];
+  for (int i = 0; i < kRows; ++i) {
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[i][v], d, row + v * kLanes);
+    float* to = c + i * c_stride;
+    for (int64_t j = 0; j < width; ++j) to[j] = add ? to[j] + row[j] : row[j];
+  }
+}
+
 // One tile: kRows rows of A against the first kVectors vectors of a panel b [depth, kPanel]; `width` columns
 // of C are written.
 template <int kRows, int kVectors>
@@ -82,23 +106,7 @@ HWY_INLINE void multiply_tile(const LeftFactor& a, const float* HWY_RESTRICT b, 
     b += kPanel;
     offset += a.k_stride;
   }
-  if (width == kVectors * kLanes) {
-    HWY_UNROLL(8)
-    for (int i = 0; i < kRows; ++i) {
-      HWY_UNROLL(4)
-      for (int v = 0; v < kVectors; ++v) {
-        float* to = c + i * c_stride + v * kLanes;
-        hn::StoreU(add ? hn::Add(sum[i][v], hn::LoadU(d, to)) : sum[i][v], d, to);
-      }
-    }
-    return;
-  }
-  HWY_ALIGN float row[kPanel];
-  for (int i = 0; i < kRows; ++i) {
-    for (int v = 0; v < kVectors; ++v) hn::Store(sum[i][v], d, row + v * kLanes);
-    float* to = c + i * c_stride;
-    for (int64_t j = 0; j < width; ++j) to[j] = add ? to[j] + row[j] : row[j];
-  }
+  store_tile<kRows, kVectors>(sum, c, c_stride, width, add);
 }
 
 // Seven or eight rows against one half of the columns after the other: B is read once. As tiles of six and two rows they

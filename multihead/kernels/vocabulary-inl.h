@@ -12,6 +12,7 @@
 
 #include <limits>
 
+#include "multihead/kernels/block_panels.h"
 #include "multihead/kernels/exp-inl.h"
 #include "multihead/kernels/micro_kernel-inl.h"
 #include "multihead/kernels/tanh-inl.h"
@@ -34,13 +35,18 @@ HWY_NOINLINE inline void cap_logits(float cap, float* x, int64_t size) {
 HWY_INLINE void panel_logits(const OutputLayer& layer, const ConstMatrixView& states, int64_t p, float* to) {
   const FloatTag d;
   const int64_t column = p * kPanel;
-  multiply_panel({.data = states.data,
-                  .row_stride = states.stride,
-                  .k_stride = 1,
-                  .rows = states.rows,
-                  .depth = states.cols},
-                 layer.logits->panel_data(p), to, kPanel, kPanel, false);
   const int64_t width = std::min(kPanel, layer.logits->cols() - column);
+  if (layer.logits->has_blocks()) {
+    multiply_block_panel(states, layer.logits->block_panel(p).type, layer.logits->block_data(p), 0,
+                         {to, states.rows, kPanel, kPanel}, false);
+  } else {
+    multiply_panel({.data = states.data,
+                    .row_stride = states.stride,
+                    .k_stride = 1,
+                    .rows = states.rows,
+                    .depth = states.cols},
+                   layer.logits->panel_data(p), to, kPanel, kPanel, false);
+  }
   if (!layer.bias.empty()) {
     HWY_ALIGN float bias[kPanel] = {};
     std::copy_n(layer.bias.data + column, width, bias);

@@ -34,6 +34,16 @@ BorrowedMatrix Weight::borrow() const {
   return {.matrix = matrix, .keeper = std::shared_ptr<const void>(matrix.data, let_go)};
 }
 
+const BlockMatrix* Weight::blocks(bool columns) const {
+  if (!is_converted()) return nullptr;
+  const auto& from = std::get<Converted>(from_);
+  return from.transposed == columns ? from.source->blocks() : nullptr;
+}
+
+void Weight::release_blocks() const {
+  if (is_converted()) std::get<Converted>(from_).source->release();
+}
+
 void Weight::read_row(int64_t i, float* to) const {
   if (is_converted()) {
     const auto& from = std::get<Converted>(from_);

@@ -7,8 +7,8 @@
 //     of a fused matrix;
 //   - in a file whose numbers must be converted to be read (NumberSource): quantised ones, or float16.
 //
-// Products borrow() a weight and pack it into panels (kernels/gemm.h); that is the only copy that inference
-// keeps. Whoever asks for float32 rows (data(), view(), tensor()) gets them copied into memory of the weight's
+// Products borrow() a weight and pack it into panels (kernels/gemm.h), or its blocks() if it has them; that is the only copy
+// that inference keeps. Whoever asks for float32 rows (data(), view(), tensor()) gets them copied into memory of the weight's
 // own, once.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <utility>
 #include <variant>
 
+#include "multihead/base/block_matrix.h"
 #include "multihead/base/stored_matrix.h"
 #include "multihead/tensor/tensor.h"
 
@@ -29,6 +30,8 @@ class NumberSource {
   virtual ~NumberSource() = default;
   /// Writes rows [begin, end) to `to`, row after row. Any number of threads may call it at once.
   virtual void read_rows(int64_t begin, int64_t end, float* to) const = 0;
+  /// The same rows as they are stored, if they are blocks that products read as they are; otherwise null.
+  virtual const BlockMatrix* blocks() const { return nullptr; }
   /// Lets the memory go that reading them took, until they are read again.
   virtual void release() const {}
 };
@@ -76,6 +79,10 @@ class Weight {
   BorrowedMatrix borrow() const;
   /// Whether rows must be converted to be read: whoever needs a few of them reads these (read_row()).
   bool is_converted() const { return std::holds_alternative<Converted>(from_) && !is_own(); }
+  /// The blocks whose rows are the weight's rows, or if `columns` its columns; null where the numbers are not such blocks.
+  const BlockMatrix* blocks(bool columns) const;
+  /// Lets the memory go that reading blocks() took, until they are read again.
+  void release_blocks() const;
   /// Writes row i to `to`.
   void read_row(int64_t i, float* to) const;
   /// Whether the numbers are in the weight's own memory.

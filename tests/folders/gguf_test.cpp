@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "multihead/base/error.h"
@@ -42,6 +43,33 @@ TEST_P(GgufGoldens, StatesAndLogitsAreThoseOfTheModel) {
   EXPECT_THAT(std::vector({facts.start_id, facts.eos_id, facts.pad_id}), ElementsAre(1, 2, 2));
   expect_states_and_logits(folder.language_model(), golden);
   expect_same_in_parts(folder.language_model(), golden, {1, 5}, 2e-5);
+}
+
+Tensor golden_logits(const LanguageModel& model, const GoldenModel& golden) {
+  const Batch batch(golden.sequences);
+  Tape tape;
+  Context context{.tape = tape};
+  const Var states = model.states(context, {}, batch.view());
+  Tensor logits(states.rows(), model.facts().vocabulary);
+  model.vocabulary().logits(states.value(), logits.view());
+  return logits;
+}
+
+// Products with blocks have the bits of products with their numbers as float32.
+TEST_P(GgufGoldens, BlocksGiveTheBitsOfTheirNumbers) {
+  const ModelFolder blocks = load_model_folder(path), floats = load_model_folder(path);
+  int found = 0;
+  floats.model->visit(ParameterVisitor([&](const std::string&, Parameter& parameter) {
+    found += parameter.value.blocks(true) != nullptr || parameter.value.blocks(false) != nullptr ? 1 : 0;
+    parameter.value.tensor();
+    parameter.changed();
+    EXPECT_TRUE(parameter.value.blocks(true) == nullptr && parameter.value.blocks(false) == nullptr);
+  }));
+  EXPECT_EQ(found > 0, path.filename() == "tied_quantised.gguf") << found;
+  const Tensor left = golden_logits(blocks.language_model(), golden),
+               right = golden_logits(floats.language_model(), golden);
+  ASSERT_EQ(left.size(), right.size());
+  EXPECT_EQ(std::memcmp(left.data(), right.data(), static_cast<size_t>(left.size()) * sizeof(float)), 0);
 }
 
 TEST_P(GgufGoldens, IdsAreThoseOfTokenizers) {
