@@ -32,6 +32,7 @@ struct FewMemory {
 struct FewQueries {
   Rows q, k, v;
   int n;
+  float* output;       // of the first query
   int64_t row, first;  // of the first query among all, and in its sequence
   int64_t queries, keys;
   int head;
@@ -168,7 +169,7 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
   for (int i = 0; i < f.n; ++i) factors[i] = total[i] == 0 ? 0 : gate / total[i];
   const Rows v = f.v.from(begin);
   const int64_t sums = range.end - begin, out_stride = out.output.stride;
-  float* o = out.output.row(f.row) + int64_t{f.head} * in.d_value;
+  float* o = f.output;
   if (masked && !all_finite(v, sums, in.d_value)) {
     for (int i = 0; i < f.n; ++i) {
       for (int64_t c = 0; c < in.d_value; ++c) {
@@ -195,8 +196,8 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
   }
   if (out.lse) {
     for (int i = 0; i < f.n; ++i) {
-      out.lse[(f.row + i) * in.heads + f.head] =
-          total[i] == 0 ? kMinusInfinity : kLn2 * (top[i] + std::log2(total[i]));
+      *detail::number_at(out.lse, out.lse_strides, in.heads, f.sequence, f.row - f.first, f.first + i,
+                         f.head) = total[i] == 0 ? kMinusInfinity : kLn2 * (top[i] + std::log2(total[i]));
     }
   }
 }

@@ -13,6 +13,13 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
+/// A head of the first token of a sequence, which is row `row` of all.
+template <class T>
+HWY_INLINE T* head_of(const BasicHeadsView<T>& view, size_t sequence, int64_t row, int64_t head,
+                      int64_t size) {
+  return view.sequence(sequence, row) + head * view.step(size);
+}
+
 /// Adds to `ahead` the first rows that the item after this head will read.
 HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradients& g,
                               const detail::BackwardTask& task, size_t s, int head,
@@ -29,15 +36,14 @@ HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradient
     }
   }
   const int64_t row = in.query_offsets[s], queries = std::min(in.query_offsets[s + 1] - row, kQueries);
-  const int64_t key = in.key_offsets[s] + begin, keys = std::min(in.key_offsets[s + 1] - key, end - begin);
-  const int64_t q = int64_t{head} * in.d_key, o = int64_t{head} * in.d_value;
-  const int64_t k = int64_t{head} * in.key_heads / in.heads * in.d_key;
-  const int64_t v = int64_t{head} * in.value_heads / in.heads * in.d_value;
-  ahead.add({in.k.row(key) + k, in.k.stride}, keys, in.d_key);
-  ahead.add({in.v.row(key) + v, in.v.stride}, keys, in.d_value);
-  ahead.add({in.q.row(row) + q, in.q.stride}, queries, in.d_key);
-  ahead.add({g.d_output.row(row) + o, g.d_output.stride}, queries, in.d_value);
-  ahead.add({g.output.row(row) + o, g.output.stride}, queries, in.d_value);
+  const int64_t key = in.key_offsets[s], keys = std::min(in.key_offsets[s + 1] - key - begin, end - begin);
+  const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
+  const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
+  ahead.add(Rows{head_of(in.k, s, key, key_head, in.d_key), in.k.stride}.from(begin), keys, in.d_key);
+  ahead.add(Rows{head_of(in.v, s, key, value_head, in.d_value), in.v.stride}.from(begin), keys, in.d_value);
+  ahead.add({head_of(in.q, s, row, head, in.d_key), in.q.stride}, queries, in.d_key);
+  ahead.add({head_of(g.d_output, s, row, head, in.d_value), g.d_output.stride}, queries, in.d_value);
+  ahead.add({head_of(g.output, s, row, head, in.d_value), g.output.stride}, queries, in.d_value);
 }
 
 /// Prefetches all that the next item reads and writes, if that item is small.
@@ -50,16 +56,15 @@ HWY_INLINE void prefetch_next_small(const AttentionInputs& in, const AttentionGr
   const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
   const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
   if (queries > kQueries || keys > kKeyChunk) return;
-  const int64_t q = int64_t{head} * in.d_key, o = int64_t{head} * in.d_value;
-  const int64_t k = int64_t{head} * in.key_heads / in.heads * in.d_key;
-  const int64_t v = int64_t{head} * in.value_heads / in.heads * in.d_value;
-  prefetch_rows({in.q.row(row) + q, in.q.stride}, queries, in.d_key);
-  prefetch_rows({in.k.row(key) + k, in.k.stride}, keys, in.d_key);
-  prefetch_rows({in.v.row(key) + v, in.v.stride}, keys, in.d_value);
-  prefetch_rows({g.d_output.row(row) + o, g.d_output.stride}, queries, in.d_value);
-  prefetch_rows({g.d_q.row(row) + q, g.d_q.stride}, queries, in.d_key);
-  prefetch_rows({g.d_k.row(key) + k, g.d_k.stride}, keys, in.d_key);
-  prefetch_rows({g.d_v.row(key) + v, g.d_v.stride}, keys, in.d_value);
+  const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
+  const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
+  prefetch_rows({head_of(in.q, s, row, head, in.d_key), in.q.stride}, queries, in.d_key);
+  prefetch_rows({head_of(in.k, s, key, key_head, in.d_key), in.k.stride}, keys, in.d_key);
+  prefetch_rows({head_of(in.v, s, key, value_head, in.d_value), in.v.stride}, keys, in.d_value);
+  prefetch_rows({head_of(g.d_output, s, row, head, in.d_value), g.d_output.stride}, queries, in.d_value);
+  prefetch_rows({head_of(g.d_q, s, row, head, in.d_key), g.d_q.stride}, queries, in.d_key);
+  prefetch_rows({head_of(g.d_k, s, key, key_head, in.d_key), g.d_k.stride}, keys, in.d_key);
+  prefetch_rows({head_of(g.d_v, s, key, value_head, in.d_value), g.d_v.stride}, keys, in.d_value);
 }
 
 }  // namespace

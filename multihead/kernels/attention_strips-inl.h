@@ -63,8 +63,9 @@ struct Piece {
   // The sequence:
   size_t sequence;
   int64_t row, queries, keys;  // row: of its first query among all
-  int64_t key_row;             // of its first key; with an index that of row 0
-  const int32_t* index;        // its part of AttentionInputs::key_rows, or null
+  const float *q, *k, *v;      // its first query, and its first key; with an index row 0
+  float* output;
+  const int32_t* index;  // its part of AttentionInputs::key_rows, or null
 
   /// Whether all keys of a strip are in one chunk.
   static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }
@@ -183,7 +184,7 @@ HWY_INLINE void output_factors(const float* total, float scale, float* factors) 
 struct HeadOfPiece {
   int head;
   Rows q, k, v;        // first: the piece's first query, the sequence's first key
-  Rows output;         // of the piece's first query
+  float* output;       // of the piece's first query
   float output_scale;  // the gate, and what makes up for dropout
   const HeadBias* bias = nullptr;
   float* queries;  // [strips][d_key][16]
