@@ -173,19 +173,22 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
     const int64_t blocks = (h.queries + kQueries - 1) / kQueries;
     const int64_t k_stride = copied_stride(in.d_key), v_stride = copied_stride(in.d_value);
     if (small && !few) mask_block(in, h, block, 0);
+    const SequencePlaces at = places_of(in, g, s);
+    const float* lse = detail::number_at(g.lse, g.lse_strides, in.heads, s, h.row, 0, 0);
+    const int64_t lse_step = g.lse_strides.given() ? g.lse_strides.head : 1;
+    h.lse_stride = g.lse_strides.given() ? g.lse_strides.token : in.heads;
     for (int head = task.head_begin; head < task.head_end; ++head) {
       const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
       const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
       const int of_key = in.heads / in.key_heads, of_value = in.heads / in.value_heads;
       h.head = head;
       h.gate = in.gate_of(s, head);
-      h.q = {head_of(in.q, s, h.row, head, in.d_key), in.q.stride};
-      h.k = {head_of(in.k, s, first_key, key_head, in.d_key), in.k.stride};
-      h.v = {head_of(in.v, s, first_key, value_head, in.d_value), in.v.stride};
-      h.d_output = {head_of(g.d_output, s, h.row, head, in.d_value), g.d_output.stride};
-      h.output = {head_of(g.output, s, h.row, head, in.d_value), g.output.stride};
-      h.lse = detail::number_at(g.lse, g.lse_strides, in.heads, s, h.row, 0, head);
-      h.lse_stride = g.lse_strides.given() ? g.lse_strides.token : in.heads;
+      h.q = {at.q.head(head), at.q.stride};
+      h.k = {at.k.head(key_head), at.k.stride};
+      h.v = {at.v.head(value_head), at.v.stride};
+      h.d_output = {at.d_output.head(head), at.d_output.stride};
+      h.output = {at.output.head(head), at.output.stride};
+      h.lse = lse + head * lse_step;
       const float keep_scale = drops ? in.dropout.keep_scale() : 1.0f;
       const float score_scale = in.bias.none() ? in.scale : 1.0f;
       const Rule rule{
@@ -195,12 +198,12 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
         begin_bias(in, g.d_bias, begin, end, parts.weight_offsets ? parts.weight_offsets[s] : 0, h, bias,
                    memory);
       }
-      const Target d_q{head_of(g.d_q, s, h.row, head, in.d_key), g.d_q.stride, false};
-      float* const k_gradient = head_of(g.d_k, s, first_key, key_head, in.d_key) + begin * g.d_k.stride;
-      float* const v_gradient = head_of(g.d_v, s, first_key, value_head, in.d_value) + begin * g.d_v.stride;
+      const Target d_q{at.d_q.head(head), at.d_q.stride, false};
+      float* const k_gradient = at.d_k.head(key_head) + begin * at.d_k.stride;
+      float* const v_gradient = at.d_v.head(value_head) + begin * at.d_v.stride;
       float gate_gradient = 0;
       if (small) {
-        prefetch_next_small(in, g, task, s, head);
+        prefetch_next_small(in, g, task, s, head, at);
         const Target d_k{k_gradient, g.d_k.stride, head % of_key != 0},
             d_v{v_gradient, g.d_v.stride, head % of_value != 0};
         if (few) {

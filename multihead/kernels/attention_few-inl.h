@@ -32,7 +32,8 @@ struct FewMemory {
 struct FewQueries {
   Rows q, k, v;
   int n;
-  float* output;       // of the first query
+  float *output, *lse;  // of the first query; lse may be null
+  int64_t lse_stride;
   int64_t row, first;  // of the first query among all, and in its sequence
   int64_t queries, keys;
   int head;
@@ -194,10 +195,9 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
                        out_stride);
     }
   }
-  if (out.lse) {
+  if (f.lse) {
     for (int i = 0; i < f.n; ++i) {
-      *detail::number_at(out.lse, out.lse_strides, in.heads, f.sequence, f.row - f.first, f.first + i,
-                         f.head) = total[i] == 0 ? kMinusInfinity : kLn2 * (top[i] + std::log2(total[i]));
+      f.lse[i * f.lse_stride] = total[i] == 0 ? kMinusInfinity : kLn2 * (top[i] + std::log2(total[i]));
     }
   }
 }

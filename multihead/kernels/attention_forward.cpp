@@ -91,6 +91,8 @@ HWY_INLINE void forward_rest(const AttentionInputs& in, const AttentionOutputs& 
                      h.v,
                      piece.few,
                      h.output + (rest.first - piece.first) * out.output.stride,
+                     h.lse ? h.lse + rest.first * piece.lse_stride : nullptr,
+                     piece.lse_stride,
                      rest.row,
                      rest.first,
                      piece.queries,
@@ -144,6 +146,7 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
   thread_local FewMemory few_memory;
   thread_local StreamMemory stream_memory;
   thread_local Piece piece;
+  begin_task(in, out, piece);
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
     begin_sequence(in, out, s, piece);
     const int64_t end = std::min(piece.queries, task.query_end);
@@ -157,9 +160,9 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
           for (int head = task.head_begin; head < task.head_end; ++head) {
             HeadOfPiece h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
             if (piece.few > 0)
-              forward_rest(in, out, piece, h, next_item(in, task, s, head, nullptr), few_memory);
+              forward_rest(in, out, piece, h, next_item(in, task, s, head, nullptr, piece), few_memory);
             if (piece.strips > 0)
-              forward_strips(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
+              forward_strips(in, out, piece, h, next_item(in, task, s, head, next_task, piece), memory);
           }
           break;
         case PieceKind::kStreamed:

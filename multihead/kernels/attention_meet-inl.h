@@ -117,17 +117,15 @@ HWY_INLINE void finish_strip(const AttentionInputs& in, const AttentionOutputs& 
       for (int64_t c = 0; c < in.d_value; ++c) o[c] = none ? 0 : sums[i * h.sums_stride + c] * factors[i];
     }
   }
-  if (!out.lse) return;
+  if (!h.lse) return;
   for (int w = 0; w < kVectors; ++w) {
     const auto m = hn::Load(d, most + w * kLanes);
     const auto safe = hn::IfThenZeroElse(hn::Eq(m, hn::Set(d, kMinusInfinity)), m);
     const auto lse = hn::Add(safe, log2_vector(hn::Load(d, total + w * kLanes)));
     hn::Store(hn::Mul(lse, hn::Set(d, kLn2)), d, factors + w * kLanes);
   }
-  float* lse =
-      detail::number_at(out.lse, out.lse_strides, in.heads, piece.sequence, piece.row, s.first, h.head);
-  const int64_t step = out.lse_strides.given() ? out.lse_strides.token : in.heads;
-  for (int i = 0; i < s.n; ++i) lse[i * step] = factors[i];
+  float* lse = h.lse + s.first * piece.lse_stride;
+  for (int i = 0; i < s.n; ++i) lse[i * piece.lse_stride] = factors[i];
 }
 
 }  // namespace

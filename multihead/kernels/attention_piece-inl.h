@@ -24,7 +24,7 @@ struct NextItem {
   int64_t queries = 0, keys = 0;
 };
 HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::AttentionTask& task, size_t s,
-                              int head, const detail::AttentionTask* next_task) {
+                              int head, const detail::AttentionTask* next_task, const Piece& piece) {
   NextItem next;
   int64_t first = task.query_begin;
   if (++head == task.head_end) {
@@ -42,10 +42,22 @@ HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::Attention
   const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
   next.queries = std::min<int64_t>(in.query_offsets[s + 1] - row - first, kTaskStrips * kBlock);
   next.keys = std::min<int64_t>(in.key_offsets[s + 1] - key, kChunk);
-  next.q = {in.q.sequence(s, row) + first * in.q.stride + head * in.q.step(in.d_key), in.q.stride};
-  next.k = {in.k.sequence(s, first_row) + key_head * in.k.step(in.d_key), in.k.stride, index};
-  next.v = {in.v.sequence(s, first_row) + value_head * in.v.step(in.d_value), in.v.stride, index};
+  const bool same = s == piece.sequence;
+  next.q = {(same ? piece.q : in.q.sequence(s, row)) + first * in.q.stride + head * piece.q_step,
+            in.q.stride};
+  next.k = {(same ? piece.k : in.k.sequence(s, first_row)) + key_head * piece.k_step, in.k.stride, index};
+  next.v = {(same ? piece.v : in.v.sequence(s, first_row)) + value_head * piece.v_step, in.v.stride, index};
   return next;
+}
+
+/// Sets what the pieces of a task have in common.
+HWY_INLINE void begin_task(const AttentionInputs& in, const AttentionOutputs& out, Piece& piece) {
+  piece.q_step = in.q.step(in.d_key);
+  piece.k_step = in.k.step(in.d_key);
+  piece.v_step = in.v.step(in.d_value);
+  piece.output_step = out.output.step(in.d_value);
+  piece.lse_step = out.lse_strides.given() ? out.lse_strides.head : 1;
+  piece.lse_stride = out.lse_strides.given() ? out.lse_strides.token : in.heads;
 }
 
 /// Sets what the pieces of sequence s have in common.
@@ -62,6 +74,7 @@ HWY_INLINE void begin_sequence(const AttentionInputs& in, const AttentionOutputs
   piece.k = in.k.sequence(s, first_row);
   piece.v = in.v.sequence(s, first_row);
   piece.output = out.output.sequence(s, piece.row);
+  piece.lse = out.lse ? detail::number_at(out.lse, out.lse_strides, in.heads, s, piece.row, 0, 0) : nullptr;
 }
 
 /// Takes strips of the sequence's queries from `first` on, as many as fit before `end`.
@@ -118,11 +131,11 @@ HWY_INLINE HeadOfPiece head_of_piece(const AttentionInputs& in, const AttentionO
                                      HeadBias& bias, ForwardMemory& memory) {
   HeadOfPiece h;
   h.head = head;
-  h.q = {piece.q + piece.first * in.q.stride + head * in.q.step(in.d_key), in.q.stride};
-  h.k = {piece.k + int64_t{head} * in.key_heads / in.heads * in.k.step(in.d_key), in.k.stride, piece.index};
-  h.v = {piece.v + int64_t{head} * in.value_heads / in.heads * in.v.step(in.d_value), in.v.stride,
-         piece.index};
-  h.output = piece.output + piece.first * out.output.stride + head * out.output.step(in.d_value);
+  h.q = {piece.q + piece.first * in.q.stride + head * piece.q_step, in.q.stride};
+  h.k = {piece.k + int64_t{head} * in.key_heads / in.heads * piece.k_step, in.k.stride, piece.index};
+  h.v = {piece.v + int64_t{head} * in.value_heads / in.heads * piece.v_step, in.v.stride, piece.index};
+  h.output = piece.output + piece.first * out.output.stride + head * piece.output_step;
+  h.lse = piece.lse ? piece.lse + head * piece.lse_step : nullptr;
   h.output_scale = in.gate_of(piece.sequence, head) * (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
   if (!in.bias.none()) {
     bias = head_bias(in, piece.sequence, piece.row, head, piece.first, end, piece.queries, piece.keys,

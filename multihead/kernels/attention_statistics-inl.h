@@ -64,8 +64,7 @@ inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutput
   const size_t distances = wanted.distances.size();
   const auto place = [&](int i) { return static_cast<size_t>((s.row + i) * in.heads + h.head); };
   for (int i = 0; i < s.n; ++i) {
-    const float given = *detail::number_at(out.lse, out.lse_strides, in.heads, piece.sequence, piece.row,
-                                           s.first + i, h.head);
+    const float given = h.lse[(s.first + i) * piece.lse_stride];
     lse[i] = given == kMinusInfinity ? 0 : given * kLog2e;
     if (wanted.mass) std::fill_n(wanted.mass + place(i) * distances, distances, 0.0f);
   }
