@@ -1,5 +1,6 @@
 // Attention on memory of your own: softmax(scale * Q K^T) V for every head of every sequence, forward and backward,
-// exact and fused (no Tq x Tk matrix is stored). Heads lie side by side in a row; sequences lie end to end.
+// exact and fused (no Tq x Tk matrix is stored). Heads lie side by side in a row and sequences end to end, or both
+// by strides, as in torch's [B, H, T, D].
 //
 //   mh::AttentionInputs in{.q = {q, Nq, H * D}, .k = {k, Nk, H * D}, .v = {v, Nk, H * D}, .heads = H, .key_heads = H,
 //                          .value_heads = H, .d_key = D, .d_value = D, .query_offsets = offsets,

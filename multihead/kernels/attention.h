@@ -4,7 +4,8 @@
 // lse = log sum_j exp(s_ij), from which the backward pass recomputes the weights p_ij = exp(s_ij - lse_i).
 //
 // Ragged: row i of q belongs to the sequence whose query_offsets enclose it; nothing is padded. Heads lie
-// side by side in a row, [N, H * D] with any row stride, straight out of a packed projection.
+// side by side in a row, [N, H * D] with any row stride, straight out of a packed projection; or elsewhere, by
+// strides of heads and sequences (BasicHeadsView).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <span>
 
 #include "multihead/base/matrix_view.h"
+#include "multihead/kernels/attention_views.h"
 #include "multihead/kernels/dropout.h"
 #include "multihead/kernels/mask.h"
 
@@ -32,8 +34,10 @@ struct AttentionBias {
   int distance_clip = 0;                  // k
   int distance_columns = 0;               // 2k + 1, or the number of buckets
   std::span<const int32_t> buckets = {};  // empty, or [2k + 1]: columns of by_distance
-  /// A number for each score, laid out as AttentionOutputs::weights.
+  /// A number for each score.
   std::span<const float> elements = {};
+  /// Unset: they lie as AttentionOutputs::weights do, as their gradient does in any case.
+  std::optional<ElementStrides> element_strides = {};
   /// [Nq, H * (2k + 1)]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, where these
   /// numbers are the products of the query with the vectors of the distances.
   ConstMatrixView by_query = {};
@@ -54,9 +58,9 @@ struct AttentionBiasGradients {
 /// The inputs of attention. S sequences, Nq query rows, Nk key rows, H query heads, G key heads, U value
 /// heads. Query head h reads key head h * G / H and value head h * U / H. REQUIRES: G and U divide H.
 struct AttentionInputs {
-  ConstMatrixView q;                       // [Nq, H * d_key]
-  ConstMatrixView k;                       // [Nk, G * d_key]
-  ConstMatrixView v;                       // [Nk, U * d_value]
+  ConstHeadsView q;                        // [Nq, H * d_key]
+  ConstHeadsView k;                        // [Nk, G * d_key]; with key_rows without the two strides
+  ConstHeadsView v;                        // [Nk, U * d_value]; the same
   int heads = 1;                           // H
   int key_heads = 1;                       // G
   int value_heads = 1;                     // U
@@ -104,12 +108,13 @@ struct AttentionStatistics {
 /// Where the results go. What has an empty view or a null pointer is not computed; asking for more never
 /// changes `output`.
 struct AttentionOutputs {
-  MatrixView output;     // [Nq, H * d_value]
+  HeadsView output;      // [Nq, H * d_value]
   float* lse = nullptr;  // [Nq, H]; -infinity for a row that may attend to nothing
   /// The weights before dropout: for sequence s and head h a matrix [Tq, Tk] of stride Tk that starts at
   /// weights + weight_offset(s) + h * Tq * Tk, where weight_offset(s) = H * sum over r < s of Tq_r * Tk_r.
   float* weights = nullptr;
   AttentionStatistics statistics = {};  // any of them needs lse
+  NumberStrides lse_strides = {};
 };
 /// How many numbers AttentionOutputs::weights must have room for.
 int64_t attention_weights_size(const AttentionInputs& inputs);
@@ -120,17 +125,18 @@ void attention_forward(const AttentionInputs& inputs, const AttentionOutputs& ou
 /// What the backward pass reads and writes. The gradients are overwritten, not added to. With key_rows the
 /// gradients of k and v are not defined (ShapeError).
 struct AttentionGradients {
-  ConstMatrixView output;      // [Nq, H * d_value] what the forward pass wrote
+  ConstHeadsView output;       // [Nq, H * d_value] what the forward pass wrote
   const float* lse = nullptr;  // [Nq, H] what the forward pass wrote
-  ConstMatrixView d_output;    // [Nq, H * d_value]
-  MatrixView d_q;              // [Nq, H * d_key]
-  MatrixView d_k;              // [Nk, G * d_key]
-  MatrixView d_v;              // [Nk, U * d_value]
+  ConstHeadsView d_output;     // [Nq, H * d_value]
+  HeadsView d_q;               // [Nq, H * d_key]
+  HeadsView d_k;               // [Nk, G * d_key]
+  HeadsView d_v;               // [Nk, U * d_value]
   /// Empty, or [S, H]: for each sequence and head the sum of d_output . (the output before the gate); with one
   /// row [1, H] the sum over all sequences. Gates need not be given. The output before the gate is computed
   /// again, so the gradient is right for a gate of 0, too.
   MatrixView d_gate = {};
   AttentionBiasGradients d_bias = {};
+  NumberStrides lse_strides = {};
 };
 /// Computes the gradients. Throws ShapeError or UsageError naming the field that is wrong.
 void attention_backward(const AttentionInputs& inputs, const AttentionGradients& gradients);

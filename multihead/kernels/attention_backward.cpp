@@ -7,6 +7,7 @@
 #include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
+#include "multihead/kernels/attention_check.h"
 #include "multihead/kernels/attention_plan.h"
 #include "multihead/kernels/simd.h"
 
@@ -172,20 +173,22 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
     const int64_t blocks = (h.queries + kQueries - 1) / kQueries;
     const int64_t k_stride = copied_stride(in.d_key), v_stride = copied_stride(in.d_value);
     if (small && !few) mask_block(in, h, block, 0);
+    const SequencePlaces at = places_of(in, g, s);
+    const float* lse = detail::number_at(g.lse, g.lse_strides, in.heads, s, h.row, 0, 0);
+    const int64_t lse_step = g.lse_strides.given() ? g.lse_strides.head : 1;
+    h.lse_stride = g.lse_strides.given() ? g.lse_strides.token : in.heads;
     for (int head = task.head_begin; head < task.head_end; ++head) {
       const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
       const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
       const int of_key = in.heads / in.key_heads, of_value = in.heads / in.value_heads;
-      const int64_t q_column = int64_t{head} * in.d_key, o_column = int64_t{head} * in.d_value;
-      const int64_t k_column = key_head * in.d_key, v_column = value_head * in.d_value;
       h.head = head;
       h.gate = in.gate_of(s, head);
-      h.q = {in.q.row(h.row) + q_column, in.q.stride};
-      h.k = {in.k.row(first_key) + k_column, in.k.stride};
-      h.v = {in.v.row(first_key) + v_column, in.v.stride};
-      h.d_output = {g.d_output.row(h.row) + o_column, g.d_output.stride};
-      h.output = {g.output.row(h.row) + o_column, g.output.stride};
-      h.lse = g.lse + h.row * in.heads + head;
+      h.q = {at.q.head(head), at.q.stride};
+      h.k = {at.k.head(key_head), at.k.stride};
+      h.v = {at.v.head(value_head), at.v.stride};
+      h.d_output = {at.d_output.head(head), at.d_output.stride};
+      h.output = {at.output.head(head), at.output.stride};
+      h.lse = lse + head * lse_step;
       const float keep_scale = drops ? in.dropout.keep_scale() : 1.0f;
       const float score_scale = in.bias.none() ? in.scale : 1.0f;
       const Rule rule{
@@ -195,12 +198,12 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
         begin_bias(in, g.d_bias, begin, end, parts.weight_offsets ? parts.weight_offsets[s] : 0, h, bias,
                    memory);
       }
-      const Target d_q{g.d_q.row(h.row) + q_column, g.d_q.stride, false};
-      float* const k_gradient = g.d_k.row(first_key + begin) + k_column;
-      float* const v_gradient = g.d_v.row(first_key + begin) + v_column;
+      const Target d_q{at.d_q.head(head), at.d_q.stride, false};
+      float* const k_gradient = at.d_k.head(key_head) + begin * at.d_k.stride;
+      float* const v_gradient = at.d_v.head(value_head) + begin * at.d_v.stride;
       float gate_gradient = 0;
       if (small) {
-        prefetch_next_small(in, g, task, s, head);
+        prefetch_next_small(in, g, task, s, head, at);
         const Target d_k{k_gradient, g.d_k.stride, head % of_key != 0},
             d_v{v_gradient, g.d_v.stride, head % of_value != 0};
         if (few) {
@@ -280,12 +283,16 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
     throw ShapeError(
         "attention_backward: key_rows is given; gradients exist for keys in their own order only");
   }
-  const int64_t output_columns = int64_t{in.heads} * in.d_value;
-  detail::check_result("attention_backward", "output", g.output, in.q.rows, output_columns);
-  detail::check_result("attention_backward", "d_output", g.d_output, in.q.rows, output_columns);
-  detail::check_result("attention_backward", "d_q", g.d_q, in.q.rows, in.q.cols);
-  detail::check_result("attention_backward", "d_k", g.d_k, in.k.rows, in.k.cols);
-  detail::check_result("attention_backward", "d_v", g.d_v, in.v.rows, in.v.cols);
+  const auto check = [&](const char* name, const ConstHeadsView& view, int64_t rows, int heads, int size,
+                         bool of_keys) {
+    detail::check_result("attention_backward", name, in, view, rows, heads, size, of_keys);
+  };
+  check("output", g.output, in.q.rows, in.heads, in.d_value, false);
+  check("d_output", g.d_output, in.q.rows, in.heads, in.d_value, false);
+  check("d_q", g.d_q, in.q.rows, in.heads, in.d_key, false);
+  check("d_k", g.d_k, in.k.rows, in.key_heads, in.d_key, true);
+  check("d_v", g.d_v, in.v.rows, in.value_heads, in.d_value, true);
+  detail::check_number_strides("attention_backward", "lse_strides", in, g.lse_strides);
   const auto expect_bias = [](bool wanted, bool given, const char* name) {
     if (wanted && !given) {
       throw ShapeError(

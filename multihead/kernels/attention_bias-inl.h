@@ -26,6 +26,7 @@ struct HeadBias {
   int64_t origin = 0;                  // the number for (own - j) is by_distance[own - j + origin]
   int64_t shift = 0;                   // own = i + shift
   const float* elements = nullptr;     // [queries, keys]
+  int64_t element_stride = 0;
   int64_t keys = 0;
   const float* by_query = nullptr;  // of the sequence's first query
   int64_t query_stride = 0;
@@ -39,8 +40,9 @@ struct BiasMemory {
 };
 
 /// The bias for queries [first, last) of a sequence whose first query is row `row` of all.
-inline HeadBias head_bias(const AttentionInputs& in, int64_t row, int head, int64_t first, int64_t last,
-                          int64_t queries, int64_t keys, int64_t weight_offset, BiasMemory& memory) {
+inline HeadBias head_bias(const AttentionInputs& in, size_t sequence, int64_t row, int head, int64_t first,
+                          int64_t last, int64_t queries, int64_t keys, int64_t weight_offset,
+                          BiasMemory& memory) {
   HeadBias b;
   b.shift = keys - queries;
   b.keys = keys;
@@ -51,7 +53,12 @@ inline HeadBias head_bias(const AttentionInputs& in, int64_t row, int head, int6
     for (int64_t x = 0; x < size; ++x) to[x] = kLog2e * detail::bias_at_distance(in.bias, head, b.origin - x);
     b.by_distance = to;
   }
-  if (!in.bias.elements.empty()) b.elements = in.bias.elements.data() + weight_offset + head * queries * keys;
+  if (!in.bias.elements.empty()) {
+    const detail::HeadElements elements =
+        detail::head_elements(in, sequence, head, queries, keys, weight_offset);
+    b.elements = elements.first;
+    b.element_stride = elements.stride;
+  }
   if (in.bias.by_query.cols != 0) {
     b.clip = in.bias.query_clip;
     b.by_query = in.bias.by_query.row(row) + head * b.distances();
@@ -87,7 +94,7 @@ HWY_NOINLINE inline void add_bias(const HeadBias& b, int64_t first, int n, int64
   }
   for (int64_t j = begin; j < end && b.elements; ++j) {
     for (int i = 0; i < n; ++i) {
-      strip[(j - begin) * kBlock + i] += kLog2e * b.elements[(first + i) * b.keys + j];
+      strip[(j - begin) * kBlock + i] += kLog2e * b.elements[(first + i) * b.element_stride + j];
     }
   }
   if (!b.by_query) return;

@@ -71,8 +71,8 @@ void merge_parts(const AttentionInputs& in, const AttentionOutputs& out, const d
   const int64_t n = in.query_offsets[s + 1] - in.query_offsets[s];
   const float gate = in.gate_of(s, h);
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t r = h * n + i, row = in.query_offsets[s] + i;
-    float* output = out.output.row(row) + int64_t{h} * in.d_value;
+    const int64_t r = h * n + i, row = in.query_offsets[s];
+    float* output = out.output.sequence(s, row) + i * out.output.stride + h * out.output.step(in.d_value);
     std::fill_n(output, in.d_value, 0.0f);
     float most = -std::numeric_limits<float>::infinity(), total = 0;
     for (int64_t p = 0; p < count; ++p) most = std::max(most, parts[p].most[r]);
@@ -88,7 +88,7 @@ void merge_parts(const AttentionInputs& in, const AttentionOutputs& out, const d
     if (out.lse) {
       const double lse =
           0.69314718055994531 * (static_cast<double>(most) + std::log2(static_cast<double>(total)));
-      out.lse[row * in.heads + h] =
+      *detail::number_at(out.lse, out.lse_strides, in.heads, s, row, i, h) =
           total == 0 ? -std::numeric_limits<float>::infinity() : static_cast<float>(lse);
     }
   }

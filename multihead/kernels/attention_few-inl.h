@@ -32,6 +32,8 @@ struct FewMemory {
 struct FewQueries {
   Rows q, k, v;
   int n;
+  float *output, *lse;  // of the first query; lse may be null
+  int64_t lse_stride;
   int64_t row, first;  // of the first query among all, and in its sequence
   int64_t queries, keys;
   int head;
@@ -168,7 +170,7 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
   for (int i = 0; i < f.n; ++i) factors[i] = total[i] == 0 ? 0 : gate / total[i];
   const Rows v = f.v.from(begin);
   const int64_t sums = range.end - begin, out_stride = out.output.stride;
-  float* o = out.output.row(f.row) + int64_t{f.head} * in.d_value;
+  float* o = f.output;
   if (masked && !all_finite(v, sums, in.d_value)) {
     for (int i = 0; i < f.n; ++i) {
       for (int64_t c = 0; c < in.d_value; ++c) {
@@ -193,10 +195,9 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
                        out_stride);
     }
   }
-  if (out.lse) {
+  if (f.lse) {
     for (int i = 0; i < f.n; ++i) {
-      out.lse[(f.row + i) * in.heads + f.head] =
-          total[i] == 0 ? kMinusInfinity : kLn2 * (top[i] + std::log2(total[i]));
+      f.lse[i * f.lse_stride] = total[i] == 0 ? kMinusInfinity : kLn2 * (top[i] + std::log2(total[i]));
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
+#include "multihead/kernels/attention_check.h"
 #include "multihead/kernels/attention_decode.h"
 #include "multihead/kernels/attention_plan.h"
 #include "multihead/kernels/simd.h"
@@ -59,7 +60,7 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
       ahead.add(h.k.from(chunk.end), after, in.d_key);
       ahead.add(h.v.from(chunk.end), after, in.d_value);
     } else {
-      ahead.add(h.output, piece.last - piece.first, in.d_value);
+      ahead.add({h.output, out.output.stride}, piece.last - piece.first, in.d_value);
       ahead.add(next.k, next.keys, in.d_key);
       ahead.add(next.v, next.keys, in.d_value);
       ahead.add(next.q, next.queries, in.d_key);
@@ -71,7 +72,7 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
     }
   }
   for (int s = 0; s < piece.strips; ++s) {
-    finish_strip(in, out, piece.strip[s], h, running.most[s], running.total[s],
+    finish_strip(in, out, piece, piece.strip[s], h, running.most[s], running.total[s],
                  h.sums + int64_t{s} * kBlock * h.sums_stride);
   }
 }
@@ -89,6 +90,9 @@ HWY_INLINE void forward_rest(const AttentionInputs& in, const AttentionOutputs& 
                      h.k,
                      h.v,
                      piece.few,
+                     h.output + (rest.first - piece.first) * out.output.stride,
+                     h.lse ? h.lse + rest.first * piece.lse_stride : nullptr,
+                     piece.lse_stride,
                      rest.row,
                      rest.first,
                      piece.queries,
@@ -106,8 +110,9 @@ HWY_INLINE void forward_single(const AttentionInputs& in, const AttentionOutputs
   if (piece.sequence + 1 < static_cast<size_t>(task.sequence_end)) {
     const int64_t key = in.key_offsets[piece.sequence + 1];
     const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
-    next = {
-        {in.k.row(index ? 0 : key), in.k.stride, index}, in.key_offsets[piece.sequence + 2] - key, in.k.cols};
+    next = {{in.k.sequence(piece.sequence + 1, index ? 0 : key), in.k.stride, index},
+            in.key_offsets[piece.sequence + 2] - key,
+            in.k.cols};
   }
   forward_streamed(in, out,
                    {.sequence = piece.sequence,
@@ -125,8 +130,7 @@ HWY_INLINE void inspect_head(const AttentionInputs& in, const AttentionOutputs& 
                              const HeadOfPiece& h, int64_t weight_offset, ForwardMemory& memory) {
   for (int g = 0; g < piece.strips + (piece.few > 0); ++g) {
     const Strip& strip = piece.strip[g];
-    if (out.statistics.wanted())
-      statistics_of_strip(in, out, h, strip, piece.first, piece.queries, piece.keys, memory);
+    if (out.statistics.wanted()) statistics_of_strip(in, out, piece, h, strip, memory);
     if (!out.weights) continue;
     float* weights = out.weights + weight_offset + (h.head * piece.queries + strip.first) * piece.keys;
     weights_of_strip(in, h, strip, h.q.from(strip.first - piece.first), piece.keys, weights, memory);
@@ -142,8 +146,9 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
   thread_local FewMemory few_memory;
   thread_local StreamMemory stream_memory;
   thread_local Piece piece;
+  begin_task(in, out, piece);
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
-    begin_sequence(in, s, piece);
+    begin_sequence(in, out, s, piece);
     const int64_t end = std::min(piece.queries, task.query_end);
     const int64_t weight_offset = weight_offsets ? weight_offsets[s] : 0;
     HeadBias bias;
@@ -155,9 +160,9 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
           for (int head = task.head_begin; head < task.head_end; ++head) {
             HeadOfPiece h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
             if (piece.few > 0)
-              forward_rest(in, out, piece, h, next_item(in, task, s, head, nullptr), few_memory);
+              forward_rest(in, out, piece, h, next_item(in, task, s, head, nullptr, piece), few_memory);
             if (piece.strips > 0)
-              forward_strips(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
+              forward_strips(in, out, piece, h, next_item(in, task, s, head, next_task, piece), memory);
           }
           break;
         case PieceKind::kStreamed:
@@ -185,7 +190,8 @@ HWY_EXPORT(forward_task);
 
 void attention_forward(const AttentionInputs& in, const AttentionOutputs& out) {
   detail::check_attention(in, "attention_forward");
-  detail::check_result("attention_forward", "output", out.output, in.q.rows, int64_t{in.heads} * in.d_value);
+  detail::check_result("attention_forward", "output", in, out.output, in.q.rows, in.heads, in.d_value);
+  detail::check_number_strides("attention_forward", "lse_strides", in, out.lse_strides);
   if (out.statistics.wanted() && !out.lse && in.q.rows > 0) {
     throw ShapeError("attention_forward: statistics need lse; give memory for it");
   }

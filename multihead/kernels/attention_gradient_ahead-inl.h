@@ -13,6 +13,37 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
+/// A head of the first token of a sequence, which is row `row` of all.
+template <class T>
+HWY_INLINE T* head_of(const BasicHeadsView<T>& view, size_t sequence, int64_t row, int64_t head,
+                      int64_t size) {
+  return view.sequence(sequence, row) + head * view.step(size);
+}
+/// The heads of a sequence's first token; found once for all its heads.
+template <class T>
+struct FirstToken {
+  T* data;
+  int64_t step, stride;
+
+  HWY_INLINE T* head(int64_t h) const { return data + h * step; }
+};
+template <class T>
+HWY_INLINE FirstToken<T> first_token(const BasicHeadsView<T>& view, size_t sequence, int64_t row,
+                                     int64_t size) {
+  return {view.sequence(sequence, row), view.step(size), view.stride};
+}
+/// What the backward pass reads and writes of a sequence.
+struct SequencePlaces {
+  FirstToken<const float> q, k, v, output, d_output;
+  FirstToken<float> d_q, d_k, d_v;
+};
+HWY_INLINE SequencePlaces places_of(const AttentionInputs& in, const AttentionGradients& g, size_t s) {
+  const int64_t row = in.query_offsets[s], key = in.key_offsets[s];
+  return {first_token(in.q, s, row, in.d_key),         first_token(in.k, s, key, in.d_key),
+          first_token(in.v, s, key, in.d_value),       first_token(g.output, s, row, in.d_value),
+          first_token(g.d_output, s, row, in.d_value), first_token(g.d_q, s, row, in.d_key),
+          first_token(g.d_k, s, key, in.d_key),        first_token(g.d_v, s, key, in.d_value)};
+}
 /// Adds to `ahead` the first rows that the item after this head will read.
 HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradients& g,
                               const detail::BackwardTask& task, size_t s, int head,
@@ -29,37 +60,38 @@ HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradient
     }
   }
   const int64_t row = in.query_offsets[s], queries = std::min(in.query_offsets[s + 1] - row, kQueries);
-  const int64_t key = in.key_offsets[s] + begin, keys = std::min(in.key_offsets[s + 1] - key, end - begin);
-  const int64_t q = int64_t{head} * in.d_key, o = int64_t{head} * in.d_value;
-  const int64_t k = int64_t{head} * in.key_heads / in.heads * in.d_key;
-  const int64_t v = int64_t{head} * in.value_heads / in.heads * in.d_value;
-  ahead.add({in.k.row(key) + k, in.k.stride}, keys, in.d_key);
-  ahead.add({in.v.row(key) + v, in.v.stride}, keys, in.d_value);
-  ahead.add({in.q.row(row) + q, in.q.stride}, queries, in.d_key);
-  ahead.add({g.d_output.row(row) + o, g.d_output.stride}, queries, in.d_value);
-  ahead.add({g.output.row(row) + o, g.output.stride}, queries, in.d_value);
+  const int64_t key = in.key_offsets[s], keys = std::min(in.key_offsets[s + 1] - key - begin, end - begin);
+  const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
+  const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
+  ahead.add(Rows{head_of(in.k, s, key, key_head, in.d_key), in.k.stride}.from(begin), keys, in.d_key);
+  ahead.add(Rows{head_of(in.v, s, key, value_head, in.d_value), in.v.stride}.from(begin), keys, in.d_value);
+  ahead.add({head_of(in.q, s, row, head, in.d_key), in.q.stride}, queries, in.d_key);
+  ahead.add({head_of(g.d_output, s, row, head, in.d_value), g.d_output.stride}, queries, in.d_value);
+  ahead.add({head_of(g.output, s, row, head, in.d_value), g.output.stride}, queries, in.d_value);
 }
 
-/// Prefetches all that the next item reads and writes, if that item is small.
-HWY_INLINE void prefetch_next_small(const AttentionInputs& in, const AttentionGradients& g,
-                                    const detail::BackwardTask& task, size_t s, int head) {
-  if (++head == task.head_end) {
-    if (++s >= static_cast<size_t>(task.sequence_end)) return;
-    head = task.head_begin;
-  }
-  const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
-  const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
+/// Prefetches all that an item reads and writes, if it is small.
+HWY_INLINE void prefetch_small(const AttentionInputs& in, const SequencePlaces& at, size_t s, int head) {
+  const int64_t queries = in.query_offsets[s + 1] - in.query_offsets[s];
+  const int64_t keys = in.key_offsets[s + 1] - in.key_offsets[s];
   if (queries > kQueries || keys > kKeyChunk) return;
-  const int64_t q = int64_t{head} * in.d_key, o = int64_t{head} * in.d_value;
-  const int64_t k = int64_t{head} * in.key_heads / in.heads * in.d_key;
-  const int64_t v = int64_t{head} * in.value_heads / in.heads * in.d_value;
-  prefetch_rows({in.q.row(row) + q, in.q.stride}, queries, in.d_key);
-  prefetch_rows({in.k.row(key) + k, in.k.stride}, keys, in.d_key);
-  prefetch_rows({in.v.row(key) + v, in.v.stride}, keys, in.d_value);
-  prefetch_rows({g.d_output.row(row) + o, g.d_output.stride}, queries, in.d_value);
-  prefetch_rows({g.d_q.row(row) + q, g.d_q.stride}, queries, in.d_key);
-  prefetch_rows({g.d_k.row(key) + k, g.d_k.stride}, keys, in.d_key);
-  prefetch_rows({g.d_v.row(key) + v, g.d_v.stride}, keys, in.d_value);
+  const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
+  const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
+  prefetch_rows({at.q.head(head), at.q.stride}, queries, in.d_key);
+  prefetch_rows({at.k.head(key_head), at.k.stride}, keys, in.d_key);
+  prefetch_rows({at.v.head(value_head), at.v.stride}, keys, in.d_value);
+  prefetch_rows({at.d_output.head(head), at.d_output.stride}, queries, in.d_value);
+  prefetch_rows({at.d_q.head(head), at.d_q.stride}, queries, in.d_key);
+  prefetch_rows({at.d_k.head(key_head), at.d_k.stride}, keys, in.d_key);
+  prefetch_rows({at.d_v.head(value_head), at.d_v.stride}, keys, in.d_value);
+}
+/// The same for the item after a head. here: of the head's sequence.
+HWY_INLINE void prefetch_next_small(const AttentionInputs& in, const AttentionGradients& g,
+                                    const detail::BackwardTask& task, size_t s, int head,
+                                    const SequencePlaces& here) {
+  if (++head < task.head_end) return prefetch_small(in, here, s, head);
+  if (++s < static_cast<size_t>(task.sequence_end))
+    prefetch_small(in, places_of(in, g, s), s, task.head_begin);
 }
 
 }  // namespace

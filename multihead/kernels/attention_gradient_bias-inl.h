@@ -16,7 +16,8 @@ namespace {  // NOLINT: one copy for each source and target
 /// Sets up the bias of a head, and the memory for its gradients from keys [begin, end).
 inline void begin_bias(const AttentionInputs& in, const AttentionBiasGradients& g, int64_t begin, int64_t end,
                        int64_t weight_offset, Head& h, HeadBias& bias, GradientMemory& memory) {
-  bias = head_bias(in, h.row, h.head, 0, h.queries, h.queries, h.keys, weight_offset, memory.bias);
+  bias =
+      head_bias(in, h.sequence, h.row, h.head, 0, h.queries, h.queries, h.keys, weight_offset, memory.bias);
   h.bias = &bias;
   h.d_bias = {};
   if (g.slopes || g.by_distance) {

@@ -48,7 +48,8 @@ struct Target {
 /// One head of one sequence; row 0 of each Rows is the first row of the sequence.
 struct Head {
   Rows q, k, v, d_output, output;
-  const float* lse;  // of the first query; those of one head are `heads` numbers apart
+  const float* lse;  // of the first query
+  int64_t lse_stride;
   int64_t queries, keys;
   int64_t row;  // of the first query among all
   int head;
@@ -127,7 +128,7 @@ HWY_NOINLINE inline void prepare_block(const AttentionInputs& in, const Head& h,
   for (int64_t i = 0; i < b.strips * kBlock; ++i) {
     b.lse[i] = b.delta[i] = 0;
     if (i >= b.n) continue;
-    const float lse = h.lse[(first + i) * in.heads];
+    const float lse = h.lse[(first + i) * h.lse_stride];
     b.lse[i] = lse == kMinusInfinity ? 0 : lse * kLog2e;
     if (!rule.own_delta)
       b.delta[i] = rule.delta_scale * dot(b.d_output.row(i), h.output.row(first + i), in.d_value);

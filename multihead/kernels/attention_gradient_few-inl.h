@@ -37,7 +37,7 @@ HWY_NOINLINE void backward_few(const AttentionInputs& in, const Head& h, const T
   if (!d_k.add) fill_zero(d_k.data, d_k.stride, h.keys, in.d_key);
   if (!d_v.add) fill_zero(d_v.data, d_v.stride, h.keys, in.d_value);
   for (int64_t i = 0; i < h.queries; ++i) {
-    const float *q = h.q.row(i), *d_output = h.d_output.row(i), lse = h.lse[i * in.heads];
+    const float *q = h.q.row(i), *d_output = h.d_output.row(i), lse = h.lse[i * h.lse_stride];
     float p[kFewPairs] = {}, dp[kFewPairs] = {}, delta = 0;
     [[maybe_unused]] float slope[kFewPairs] = {};
     const auto allowed = [&](int64_t j)

@@ -91,7 +91,7 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
     if (Piece::single(s)) {
       output_factors(total, h.output_scale, factors);
       values.factors = factors;
-      values.out = out.output.row(s.row) + int64_t{h.head} * in.d_value;
+      values.out = h.output + (s.first - piece.first) * out.output.stride;
       values.out_stride = out.output.stride;
     }
     if (cut && chunk.finite < 0) chunk.finite = all_finite(chunk.v, chunk.end - chunk.begin, in.d_value);
@@ -104,26 +104,28 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
 }
 
 /// Runs after the last chunk: writes lse, and the output of strips that saw several chunks or no key.
-HWY_INLINE void finish_strip(const AttentionInputs& in, const AttentionOutputs& out, const Strip& s,
-                             const HeadOfPiece& h, const float* most, const float* total, const float* sums) {
+HWY_INLINE void finish_strip(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                             const Strip& s, const HeadOfPiece& h, const float* most, const float* total,
+                             const float* sums) {
   const DF d;
   HWY_ALIGN float factors[kBlock];
   if (s.mask.begin == s.mask.end || !Piece::single(s)) {
     output_factors(total, h.output_scale, factors);
     const bool none = s.mask.begin == s.mask.end;
     for (int i = 0; i < s.n; ++i) {
-      float* o = out.output.row(s.row + i) + int64_t{h.head} * in.d_value;
+      float* o = h.output + (s.first - piece.first + i) * out.output.stride;
       for (int64_t c = 0; c < in.d_value; ++c) o[c] = none ? 0 : sums[i * h.sums_stride + c] * factors[i];
     }
   }
-  if (!out.lse) return;
+  if (!h.lse) return;
   for (int w = 0; w < kVectors; ++w) {
     const auto m = hn::Load(d, most + w * kLanes);
     const auto safe = hn::IfThenZeroElse(hn::Eq(m, hn::Set(d, kMinusInfinity)), m);
     const auto lse = hn::Add(safe, log2_vector(hn::Load(d, total + w * kLanes)));
     hn::Store(hn::Mul(lse, hn::Set(d, kLn2)), d, factors + w * kLanes);
   }
-  for (int i = 0; i < s.n; ++i) out.lse[(s.row + i) * in.heads + h.head] = factors[i];
+  float* lse = h.lse + s.first * piece.lse_stride;
+  for (int i = 0; i < s.n; ++i) lse[i * piece.lse_stride] = factors[i];
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct NextItem {
   int64_t queries = 0, keys = 0;
 };
 HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::AttentionTask& task, size_t s,
-                              int head, const detail::AttentionTask* next_task) {
+                              int head, const detail::AttentionTask* next_task, const Piece& piece) {
   NextItem next;
   int64_t first = task.query_begin;
   if (++head == task.head_end) {
@@ -38,24 +38,43 @@ HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::Attention
   }
   const int64_t row = in.query_offsets[s], key = in.key_offsets[s];
   const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
-  const int64_t first_row = index ? 0 : key;
+  const int64_t first_row = index ? 0 : key, key_head = int64_t{head} * in.key_heads / in.heads;
+  const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
   next.queries = std::min<int64_t>(in.query_offsets[s + 1] - row - first, kTaskStrips * kBlock);
   next.keys = std::min<int64_t>(in.key_offsets[s + 1] - key, kChunk);
-  next.q = {in.q.row(row + first) + int64_t{head} * in.d_key, in.q.stride};
-  next.k = {in.k.row(first_row) + int64_t{head} * in.key_heads / in.heads * in.d_key, in.k.stride, index};
-  next.v = {in.v.row(first_row) + int64_t{head} * in.value_heads / in.heads * in.d_value, in.v.stride, index};
+  const bool same = s == piece.sequence;
+  next.q = {(same ? piece.q : in.q.sequence(s, row)) + first * in.q.stride + head * piece.q_step,
+            in.q.stride};
+  next.k = {(same ? piece.k : in.k.sequence(s, first_row)) + key_head * piece.k_step, in.k.stride, index};
+  next.v = {(same ? piece.v : in.v.sequence(s, first_row)) + value_head * piece.v_step, in.v.stride, index};
   return next;
 }
 
+/// Sets what the pieces of a task have in common.
+HWY_INLINE void begin_task(const AttentionInputs& in, const AttentionOutputs& out, Piece& piece) {
+  piece.q_step = in.q.step(in.d_key);
+  piece.k_step = in.k.step(in.d_key);
+  piece.v_step = in.v.step(in.d_value);
+  piece.output_step = out.output.step(in.d_value);
+  piece.lse_step = out.lse_strides.given() ? out.lse_strides.head : 1;
+  piece.lse_stride = out.lse_strides.given() ? out.lse_strides.token : in.heads;
+}
+
 /// Sets what the pieces of sequence s have in common.
-HWY_INLINE void begin_sequence(const AttentionInputs& in, size_t s, Piece& piece) {
+HWY_INLINE void begin_sequence(const AttentionInputs& in, const AttentionOutputs& out, size_t s,
+                               Piece& piece) {
   const int64_t key = in.key_offsets[s];
   piece.sequence = s;
   piece.row = in.query_offsets[s];
   piece.queries = in.query_offsets[s + 1] - piece.row;
   piece.keys = in.key_offsets[s + 1] - key;
   piece.index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
-  piece.key_row = piece.index ? 0 : key;
+  const int64_t first_row = piece.index ? 0 : key;
+  piece.q = in.q.sequence(s, piece.row);
+  piece.k = in.k.sequence(s, first_row);
+  piece.v = in.v.sequence(s, first_row);
+  piece.output = out.output.sequence(s, piece.row);
+  piece.lse = out.lse ? detail::number_at(out.lse, out.lse_strides, in.heads, s, piece.row, 0, 0) : nullptr;
 }
 
 /// Takes strips of the sequence's queries from `first` on, as many as fit before `end`.
@@ -73,7 +92,8 @@ HWY_INLINE void cut_piece(const AttentionInputs& in, int64_t first, int64_t end,
     strip.allow = nullptr;
     block_range(in.mask, i, strip.n, piece.queries, piece.keys, strip.mask);
     const bool last = strip.n <= (i == 0 ? kFewQueries : kFewRest);
-    if (last && piece.keys <= kFewKeys && !in.dropout.active() && (in.bias.none() || piece.queries == 1)) {
+    const bool streamed = piece.queries == 1 && detail::can_stream(in);
+    if (last && piece.keys <= kFewKeys && !in.dropout.active() && (in.bias.none() || streamed)) {
       piece.few = strip.n;
     } else {
       ++piece.strips;
@@ -85,7 +105,7 @@ HWY_INLINE void cut_piece(const AttentionInputs& in, int64_t first, int64_t end,
   }
   piece.last = std::min(i, end);
   piece.kind = detail::attention_decodes(in, static_cast<int64_t>(piece.sequence)) ? PieceKind::kDecoded
-               : piece.few > 0 && piece.queries == 1                               ? PieceKind::kStreamed
+               : piece.few > 0 && piece.queries == 1 && detail::can_stream(in)     ? PieceKind::kStreamed
                                                                                    : PieceKind::kStrips;
 }
 
@@ -109,19 +129,17 @@ HWY_INLINE void share_masks(const AttentionInputs& in, Piece& piece, ForwardMemo
 HWY_INLINE HeadOfPiece head_of_piece(const AttentionInputs& in, const AttentionOutputs& out,
                                      const Piece& piece, int head, int64_t end, int64_t weight_offset,
                                      HeadBias& bias, ForwardMemory& memory) {
-  const int64_t row = piece.row + piece.first;
   HeadOfPiece h;
   h.head = head;
-  h.q = {in.q.row(row) + int64_t{head} * in.d_key, in.q.stride};
-  h.k = {in.k.row(piece.key_row) + int64_t{head} * in.key_heads / in.heads * in.d_key, in.k.stride,
-         piece.index};
-  h.v = {in.v.row(piece.key_row) + int64_t{head} * in.value_heads / in.heads * in.d_value, in.v.stride,
-         piece.index};
-  h.output = {out.output.row(row) + int64_t{head} * in.d_value, out.output.stride};
+  h.q = {piece.q + piece.first * in.q.stride + head * piece.q_step, in.q.stride};
+  h.k = {piece.k + int64_t{head} * in.key_heads / in.heads * piece.k_step, in.k.stride, piece.index};
+  h.v = {piece.v + int64_t{head} * in.value_heads / in.heads * piece.v_step, in.v.stride, piece.index};
+  h.output = piece.output + piece.first * out.output.stride + head * piece.output_step;
+  h.lse = piece.lse ? piece.lse + head * piece.lse_step : nullptr;
   h.output_scale = in.gate_of(piece.sequence, head) * (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
   if (!in.bias.none()) {
-    bias = head_bias(in, piece.row, head, piece.first, end, piece.queries, piece.keys, weight_offset,
-                     memory.bias);
+    bias = head_bias(in, piece.sequence, piece.row, head, piece.first, end, piece.queries, piece.keys,
+                     weight_offset, memory.bias);
     h.bias = &bias;
   }
   return h;

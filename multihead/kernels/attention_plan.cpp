@@ -1,15 +1,11 @@
 #include "multihead/kernels/attention_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
 
 #include "multihead/kernels/attention_decode.h"
-#include "multihead/kernels/soft_cap.h"
 
 namespace mh {
 
@@ -29,62 +25,12 @@ int64_t attention_weights_size(const AttentionInputs& inputs) {
 namespace detail {
 namespace {
 
-constexpr int kLargestHead = 1024;
-constexpr int kLargestClip = 1 << 20;
 constexpr int64_t kTaskWork = 1 << 19;     // multiply-adds: some 10 microseconds
 constexpr int64_t kTaskQueries = 512;      // of a long sequence: they share the copy of a chunk of keys
 constexpr int64_t kCutQueries = 64;        // what a task of a long sequence has at least
 constexpr int64_t kCutKeys = 128;          // the same for keys in the backward pass
 constexpr int64_t kTaskNumbers = 1 << 15;  // of each of K, V, dK, dV that a task of the backward pass holds
 constexpr int64_t kFewTasks = 32;          // below that, tasks of long sequences are made shorter
-
-void check_layout(const char* caller, const char* name, const ConstMatrixView& view) {
-  if (view.rows < 0 || (view.rows > 1 && view.stride < view.cols)) {
-    throw ShapeError(
-        fmt::format("{}: {} has {} rows, {} columns and stride {}; a stride must not be below the columns",
-                    caller, name, view.rows, view.cols, view.stride));
-  }
-  if (view.rows > 0 && view.data == nullptr) {
-    throw ShapeError(fmt::format("{}: {} has {} rows but no data", caller, name, view.rows));
-  }
-}
-
-void check_matrix(const char* caller, const char* name, const ConstMatrixView& view, int64_t cols) {
-  if (view.cols != cols) {
-    throw ShapeError(
-        fmt::format("{}: {} has {} columns, expected {} (heads x head size)", caller, name, view.cols, cols));
-  }
-  check_layout(caller, name, view);
-}
-
-void check_offsets(const char* caller, const char* name, std::span<const int32_t> offsets, int64_t rows) {
-  if (offsets.empty() || offsets.front() != 0) {
-    throw ShapeError(fmt::format("{}: {} must begin with 0", caller, name));
-  }
-  for (size_t i = 1; i < offsets.size(); ++i) {
-    if (offsets[i] < offsets[i - 1]) {
-      throw ShapeError(fmt::format("{}: {} fall from {} to {} at sequence {}; they must not", caller, name,
-                                   offsets[i - 1], offsets[i], i - 1));
-    }
-  }
-  if (offsets.back() != rows) {
-    throw ShapeError(
-        fmt::format("{}: {} end at {}, expected the {} rows there are", caller, name, offsets.back(), rows));
-  }
-}
-
-void check_size(const char* caller, const char* name, int size) {
-  if (size < 1 || size > kLargestHead) {
-    throw ShapeError(fmt::format("{}: {} is {}, expected 1 to {}", caller, name, size, kLargestHead));
-  }
-}
-
-void check_heads(const char* caller, const char* name, int heads, int of) {
-  if (heads < 1 || of % heads != 0) {
-    throw ShapeError(
-        fmt::format("{}: {} is {}, expected a divisor of the {} heads", caller, name, heads, of));
-  }
-}
 
 /// A `pieces`th part of n, as a multiple of `unit` not above `most`.
 int64_t share_of(int64_t n, int64_t pieces, int64_t unit, int64_t most) {
@@ -127,54 +73,6 @@ void for_each_share(const AttentionInputs& in, int group, Skip skip, Gathered ga
   finish(sequences);
 }
 
-void check_bias(const AttentionInputs& in, const char* caller) {
-  const AttentionBias& bias = in.bias;
-  const auto heads = static_cast<size_t>(in.heads);
-  const auto check_clip = [&](const char* name, int clip) {
-    if (clip < 0 || clip > kLargestClip) {
-      throw ShapeError(fmt::format("{}: {} is {}, expected 0 to {}", caller, name, clip, kLargestClip));
-    }
-  };
-  if (!bias.slopes.empty() && bias.slopes.size() != heads) {
-    throw ShapeError(fmt::format("{}: bias.slopes has {} numbers, expected one for each of {} heads", caller,
-                                 bias.slopes.size(), in.heads));
-  }
-  if (!bias.by_distance.empty()) {
-    check_clip("bias.distance_clip", bias.distance_clip);
-    const int64_t distances = 2 * int64_t{bias.distance_clip} + 1;
-    if (bias.distance_columns < 1 || (bias.buckets.empty() && bias.distance_columns != distances)) {
-      throw ShapeError(fmt::format("{}: bias.distance_columns is {}, expected {} or buckets", caller,
-                                   bias.distance_columns, distances));
-    }
-    if (bias.by_distance.size() != heads * static_cast<size_t>(bias.distance_columns)) {
-      throw ShapeError(fmt::format("{}: bias.by_distance has {} numbers, expected {} heads x {} columns",
-                                   caller, bias.by_distance.size(), in.heads, bias.distance_columns));
-    }
-    if (!bias.buckets.empty() && static_cast<int64_t>(bias.buckets.size()) != distances) {
-      throw ShapeError(fmt::format("{}: bias.buckets has {} columns, expected one for each of {} distances",
-                                   caller, bias.buckets.size(), distances));
-    }
-    for (const int32_t bucket : bias.buckets) {
-      if (bucket < 0 || bucket >= bias.distance_columns) {
-        throw ShapeError(fmt::format("{}: bias.buckets holds {}, expected 0 to {}", caller, bucket,
-                                     bias.distance_columns - 1));
-      }
-    }
-  }
-  if (!bias.elements.empty() && static_cast<int64_t>(bias.elements.size()) != attention_weights_size(in)) {
-    throw ShapeError(fmt::format("{}: bias.elements has {} numbers, expected the {} there are weights",
-                                 caller, bias.elements.size(), attention_weights_size(in)));
-  }
-  if (bias.by_query.cols != 0) {
-    check_clip("bias.query_clip", bias.query_clip);
-    if (bias.by_query.rows != in.q.rows) {
-      throw ShapeError(fmt::format("{}: bias.by_query has {} rows, expected the {} of q", caller,
-                                   bias.by_query.rows, in.q.rows));
-    }
-    check_matrix(caller, "bias.by_query", bias.by_query, int64_t{in.heads} * (2 * bias.query_clip + 1));
-  }
-}
-
 }  // namespace
 
 float bias_at_distance(const AttentionBias& bias, int head, int64_t distance) {
@@ -198,84 +96,11 @@ const int64_t* attention_weight_offsets(const AttentionInputs& in) {
   return offsets.data();
 }
 
-void check_attention(const AttentionInputs& in, const char* caller) {
-  if (in.heads < 1 || in.heads >= 1 << 24) {
-    throw ShapeError(fmt::format("{}: heads is {}, expected 1 to {}", caller, in.heads, (1 << 24) - 1));
-  }
-  check_heads(caller, "key_heads", in.key_heads, in.heads);
-  check_heads(caller, "value_heads", in.value_heads, in.heads);
-  check_size(caller, "d_key", in.d_key);
-  check_size(caller, "d_value", in.d_value);
-  check_matrix(caller, "q", in.q, int64_t{in.heads} * in.d_key);
-  check_matrix(caller, "k", in.k, int64_t{in.key_heads} * in.d_key);
-  check_matrix(caller, "v", in.v, int64_t{in.value_heads} * in.d_value);
-  if (in.k.rows != in.v.rows) {
-    throw ShapeError(fmt::format("{}: v has {} rows, expected the {} of k", caller, in.v.rows, in.k.rows));
-  }
-  check_offsets(caller, "query_offsets", in.query_offsets, in.q.rows);
-  check_offsets(caller, "key_offsets", in.key_offsets,
-                in.key_rows.empty() ? in.k.rows : static_cast<int64_t>(in.key_rows.size()));
-  if (in.key_offsets.size() != in.query_offsets.size()) {
-    throw ShapeError(fmt::format("{}: key_offsets describe {} sequences, expected the {} of query_offsets",
-                                 caller, in.key_offsets.size() - 1, in.query_offsets.size() - 1));
-  }
-  uint32_t largest = 0;  // as unsigned, a negative row is a large one
-  for (const int32_t row : in.key_rows) largest = std::max(largest, static_cast<uint32_t>(row));
-  if (!in.key_rows.empty() && largest >= in.k.rows) {
-    throw ShapeError(fmt::format("{}: key_rows holds row {}, expected 0 to {}", caller,
-                                 static_cast<int32_t>(largest), in.k.rows - 1));
-  }
-  if (!std::isfinite(in.scale))
-    throw UsageError(fmt::format("{}: scale is {}, not a number", caller, in.scale));
-  if (in.soft_cap && !is_soft_cap(*in.soft_cap))
-    throw UsageError(fmt::format("{}: soft_cap is {}, expected a positive number", caller, *in.soft_cap));
-  if (in.gate.data != nullptr) {
-    check_gate(caller, "gate", in.gate, static_cast<int64_t>(in.query_offsets.size()) - 1, in.heads);
-  }
-  if (!(in.dropout.rate >= 0 && in.dropout.rate < 1 && in.dropout.threshold() < 65536)) {
-    throw UsageError(fmt::format("{}: dropout.rate {} is not in [0, 1)", caller, in.dropout.rate));
-  }
-  if (in.dropout.active() && in.dropout.sentences.size() + 1 != in.query_offsets.size()) {
-    throw ShapeError(
-        fmt::format("{}: dropout.sentences has {} numbers, expected one for each of {} sequences", caller,
-                    in.dropout.sentences.size(), in.query_offsets.size() - 1));
-  }
-  if (in.mask.kind() == Mask::Kind::kDense) {
-    int32_t longest = 0;
-    for (size_t s = 0; s + 1 < in.key_offsets.size(); ++s) {
-      longest = std::max(longest, in.key_offsets[s + 1] - in.key_offsets[s]);
-    }
-    if (in.mask.bits().words_per_row < 0 || in.mask.bits().words_per_row * 64 < longest) {
-      throw ShapeError(fmt::format("{}: mask has {} words in a row, expected at least {} for {} keys", caller,
-                                   in.mask.bits().words_per_row, (longest + 63) / 64, longest));
-    }
-  }
-  check_bias(in, caller);
-}
-
-void check_gate(const char* caller, const char* name, const ConstMatrixView& view, int64_t sequences,
-                int64_t heads) {
-  if ((view.rows != 1 && view.rows != sequences) || view.cols != heads) {
-    throw ShapeError(fmt::format("{}: {} is [{},{}], expected [{},{}], or [1,{}] for all sequences", caller,
-                                 name, view.rows, view.cols, sequences, heads, heads));
-  }
-  check_layout(caller, name, view);
-}
-
-void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,
-                  int64_t cols) {
-  if (view.rows != rows || view.cols != cols) {
-    throw ShapeError(
-        fmt::format("{}: {} is [{},{}], expected [{},{}]", caller, name, view.rows, view.cols, rows, cols));
-  }
-  check_layout(caller, name, view);
-}
-
 bool attention_decodes(const AttentionInputs& in, int64_t s) {
   const auto at = static_cast<size_t>(s);
   const int32_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
   return 0 < queries && queries <= kDecodeQueries &&
-         in.key_offsets[at + 1] - in.key_offsets[at] >= kDecodeKeys && !in.dropout.active();
+         in.key_offsets[at + 1] - in.key_offsets[at] >= kDecodeKeys && !in.dropout.active() && can_stream(in);
 }
 
 const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in, bool all) {

@@ -1,4 +1,4 @@
-// Part of the attention kernel: checks the inputs and cuts the work into tasks.
+// Part of the attention kernel: where its inputs lie, and how the work is cut into tasks.
 #pragma once
 
 #include <cstdint>
@@ -44,20 +44,40 @@ inline int64_t bias_column(const AttentionBias& bias, int64_t distance) {
   return bias.buckets.empty() ? at : bias.buckets[static_cast<size_t>(at)];
 }
 
+/// Where the number of head `head` of token i of a sequence lies, whose first token is row `row` of all.
+template <class T>
+T* number_at(T* numbers, const NumberStrides& strides, int heads, size_t sequence, int64_t row, int64_t i,
+             int64_t head) {
+  if (!strides.given()) return numbers + (row + i) * heads + head;
+  return numbers + static_cast<int64_t>(sequence) * strides.sequence + head * strides.head +
+         i * strides.token;
+}
+
+/// The biases of one head's scores: query i's begin at first + i * stride.
+struct HeadElements {
+  const float* first;
+  int64_t stride;
+};
+inline HeadElements head_elements(const AttentionInputs& in, size_t sequence, int64_t head, int64_t queries,
+                                  int64_t keys, int64_t weight_offset) {
+  const float* first = in.bias.elements.data();
+  if (!in.bias.element_strides) return {first + weight_offset + head * queries * keys, keys};
+  const ElementStrides& strides = *in.bias.element_strides;
+  return {first + static_cast<int64_t>(sequence) * strides.sequence + head * strides.head, strides.query};
+}
+
 /// [S]: where each sequence's part of AttentionOutputs::weights begins. Valid until this thread's next
 /// call.
 const int64_t* attention_weight_offsets(const AttentionInputs& inputs);
 
-/// Throws ShapeError or UsageError naming the field that is wrong.
-void check_attention(const AttentionInputs& inputs, const char* caller);
-void check_gate(const char* caller, const char* name, const ConstMatrixView& view, int64_t sequences,
-                int64_t heads);
-void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,
-                  int64_t cols);
-
 /// Tasks of about equal work; they depend on the shape alone. Valid until this thread's next call. all:
 /// includes the sequences that attention_decode() computes.
 const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& inputs, bool all);
+
+/// Whether all heads can be computed together, reading whole rows of keys and values.
+inline bool can_stream(const AttentionInputs& in) {
+  return in.k.side_by_side(in.d_key) && in.v.side_by_side(in.d_value);
+}
 
 /// The same for the backward pass. Heads that share a key or value head stay in one task, since they add to
 /// the same gradient, and a long sequence is cut by its keys.

@@ -52,9 +52,9 @@ inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, co
 }
 
 /// Writes the statistics of a strip, chunk by chunk.
-inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out, const HeadOfPiece& h,
-                                const Strip& s, int64_t piece_first, int64_t queries, int64_t keys,
-                                ForwardMemory& memory) {
+inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                                const HeadOfPiece& h, const Strip& s, ForwardMemory& memory) {
+  const int64_t queries = piece.queries, keys = piece.keys;
   const DF d;
   const AttentionStatistics& wanted = out.statistics;
   HWY_ALIGN float lse[kBlock] = {};
@@ -64,13 +64,14 @@ inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutput
   const size_t distances = wanted.distances.size();
   const auto place = [&](int i) { return static_cast<size_t>((s.row + i) * in.heads + h.head); };
   for (int i = 0; i < s.n; ++i) {
-    lse[i] = out.lse[place(i)] == kMinusInfinity ? 0 : out.lse[place(i)] * kLog2e;
+    const float given = h.lse[(s.first + i) * piece.lse_stride];
+    lse[i] = given == kMinusInfinity ? 0 : given * kLog2e;
     if (wanted.mass) std::fill_n(wanted.mass + place(i) * distances, distances, 0.0f);
   }
   float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
   float* strip = memory.strips.get(kGroups * kStripSize);
   float* copy = h.k.index ? memory.keys.get(kChunk * copied_stride(in.d_key)) : nullptr;
-  transpose_block(h.q.from(s.first - piece_first), s.n, in.d_key, product_factor(in), block);
+  transpose_block(h.q.from(s.first - piece.first), s.n, in.d_key, product_factor(in), block);
   for (int64_t begin = s.mask.begin; begin < s.mask.end; begin += kChunk) {
     const int64_t end = std::min(s.mask.end, begin + kChunk);
     Rows k = h.k.from(begin);

@@ -48,7 +48,8 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
     const int64_t real = std::min(r, rows - 1);  // missing rows are copies of the last one
     k_columns[r] = f.group_of(real, of_key) * in.d_key;
     v_columns[r] = f.group_of(real, of_value) * in.d_value;
-    const float* const q = in.q.row(row + f.first + real % f.n) + (f.head_begin + real / f.n) * in.d_key;
+    const float* const q = in.q.sequence(s, row) + (f.first + real % f.n) * in.q.stride +
+                           (f.head_begin + real / f.n) * in.q.step(in.d_key);
     for (int c = 0; c < in.d_key; c += kLanes) {
       const auto part = load_first(q + c, std::min(kLanes, in.d_key - c));
       hn::Store(hn::Mul(part, factor), d, queries + r * stride + c);
@@ -58,9 +59,9 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
   const int64_t count = f.end - f.begin, tiles = (count + kQuad - 1) / kQuad, first_row = index ? 0 : key;
   const int64_t k_first = f.head_begin * f.n / of_key * in.d_key;
   const int64_t v_first = f.head_begin * f.n / of_value * in.d_value;
-  const StreamedRows k{Rows{in.k.row(first_row) + k_first, in.k.stride, index}.from(f.begin), count,
+  const StreamedRows k{Rows{in.k.sequence(s, first_row) + k_first, in.k.stride, index}.from(f.begin), count,
                        k_columns[rows - 1] + in.d_key};
-  const StreamedRows v{Rows{in.v.row(first_row) + v_first, in.v.stride, index}.from(f.begin), count,
+  const StreamedRows v{Rows{in.v.sequence(s, first_row) + v_first, in.v.stride, index}.from(f.begin), count,
                        v_columns[rows - 1] + in.d_value};
   const StreamedScores scores{memory.scores.get(row_tiles * tiles * kLanes), tiles};
   const bool k_shared = f.shared(of_key, kTileRows), v_shared = f.shared(of_value, kTileRows);
@@ -138,7 +139,7 @@ HWY_NOINLINE inline void forward_streamed(const AttentionInputs& in, const Atten
   float* const sums = memory.results.get(padded * (stride + 2));
   const StreamedResults results{sums + padded * stride, sums + padded * (stride + 1), sums, stride};
   stream_queries(in, f, mask, weight_offset, next, results, memory);
-  const int64_t row = in.query_offsets[f.sequence] + f.first;
+  const int64_t row = in.query_offsets[f.sequence];
   for (int64_t r = 0; r < rows; r += kLanes) {
     HWY_ALIGN float factors[kLanes];
     HWY_ALIGN float lse[kLanes];
@@ -150,12 +151,14 @@ HWY_NOINLINE inline void forward_streamed(const AttentionInputs& in, const Atten
       const int64_t i = (r + e) % f.n, head = f.head_begin + (r + e) / f.n;
       const float gate = in.gate_of(f.sequence, head);
       const auto factor = hn::Set(d, gate * factors[e]);
-      float* const to = out.output.row(row + i) + head * in.d_value;
+      float* const to = out.output.sequence(f.sequence, row) + (f.first + i) * out.output.stride +
+                        head * out.output.step(in.d_value);
       for (int c = 0; c < in.d_value; c += kLanes) {
         store_first(hn::Mul(hn::Load(d, sums + (r + e) * stride + c), factor), to + c,
                     std::min(kLanes, in.d_value - c));
       }
-      if (out.lse) out.lse[(row + i) * in.heads + head] = lse[e];
+      if (out.lse)
+        *detail::number_at(out.lse, out.lse_strides, in.heads, f.sequence, row, f.first + i, head) = lse[e];
     }
   }
 }

@@ -96,9 +96,11 @@ HWY_NOINLINE inline void stream_bias(const AttentionInputs& in, const StreamedQu
     for (int64_t r = 0; r < f.rows(); ++r) {
       const int64_t i = f.first + r % f.n;
       const int head = f.head_begin + static_cast<int>(r / f.n);
-      const float* const elements =
-          in.bias.elements.empty() ? nullptr
-                                   : in.bias.elements.data() + weight_offset + (head * queries + i) * keys;
+      const float* elements = nullptr;
+      if (!in.bias.elements.empty()) {
+        const detail::HeadElements of_head = detail::head_elements(in, s, head, queries, keys, weight_offset);
+        elements = of_head.first + i * of_head.stride;
+      }
       const float* const by_query =
           in.bias.by_query.cols == 0 ? nullptr : in.bias.by_query.row(row + i) + head * (2 * clip + 1) + clip;
       for (int64_t j = f.begin; j < f.end; ++j) {

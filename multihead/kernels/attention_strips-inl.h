@@ -62,9 +62,12 @@ struct Piece {
   int64_t first = 0, last = 0;  // queries of the sequence
   // The sequence:
   size_t sequence;
-  int64_t row, queries, keys;  // row: of its first query among all
-  int64_t key_row;             // of its first key; with an index that of row 0
-  const int32_t* index;        // its part of AttentionInputs::key_rows, or null
+  int64_t row, queries, keys;                   // row: of its first query among all
+  const float *q, *k, *v;                       // its first query, and its first key; with an index row 0
+  float *output, *lse;                          // of its first query; lse may be null
+  int64_t q_step, k_step, v_step, output_step;  // from a head to the next
+  int64_t lse_step, lse_stride;                 // from a head, and from a query to the next
+  const int32_t* index;                         // its part of AttentionInputs::key_rows, or null
 
   /// Whether all keys of a strip are in one chunk.
   static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }
@@ -183,7 +186,8 @@ HWY_INLINE void output_factors(const float* total, float scale, float* factors) 
 struct HeadOfPiece {
   int head;
   Rows q, k, v;        // first: the piece's first query, the sequence's first key
-  Rows output;         // of the piece's first query
+  float* output;       // of the piece's first query
+  float* lse;          // of the sequence's first query, or null
   float output_scale;  // the gate, and what makes up for dropout
   const HeadBias* bias = nullptr;
   float* queries;  // [strips][d_key][16]
