@@ -252,9 +252,10 @@ std::string message_of(Change change) {
 }
 
 TEST(AttentionStrides, ThatOverlapAreErrors) {
-  const auto of_q = [](int64_t token, int64_t head, int64_t sequence) {
-    return message_of([=](AttentionProblem& p, AttentionOutputs&) {
-      p.in.q = ConstHeadsView(ConstMatrixView(p.in.q.data, 8, 32, token), head, sequence);
+  const std::vector<float> numbers(2 * 160, 0.0f);  // what the right strides reach
+  const auto of_q = [&](int64_t token, int64_t head, int64_t sequence) {
+    return message_of([&](AttentionProblem& p, AttentionOutputs&) {
+      p.in.q = ConstHeadsView(ConstMatrixView(numbers.data(), 8, 32, token), head, sequence);
     });
   };
   const std::string overlap = "; places must not overlap";
