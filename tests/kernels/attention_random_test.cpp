@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "attention_try.h"
+#include "tests/support/thread_sanitizer.h"
 
 namespace mh {
 namespace {
@@ -15,11 +16,7 @@ std::vector<uint8_t> bytes_of(uint64_t n) {
 }
 
 TEST(AttentionRandom, ThousandsOfDescriptionsAreRightOrAnError) {
-#ifdef __SANITIZE_THREAD__  // each try takes ten times as long, and races hide in the threads, not in the descriptions
-  constexpr uint64_t kTries = 300;
-#else
-  constexpr uint64_t kTries = 2000;
-#endif
+  constexpr uint64_t kTries = kThreadSanitizer ? 300 : 2000;
   uint64_t possible = 0;
   for (uint64_t n = 0; n < kTries; ++n) {
     try {

@@ -10,6 +10,7 @@
 
 #include "attention_case.h"
 #include "on_target.h"
+#include "tests/support/thread_sanitizer.h"
 
 namespace mh {
 namespace {
@@ -193,6 +194,7 @@ TEST_P(AttentionStrides, GiveWhatTheReferenceGives) {
                                         {{4}, {293}},
                                         {{19, 83}, {31, 131}},
                                         {{211}, {523}}}) {
+      if (kThreadSanitizer && keys.front() > 31 && order != kOrders[0]) continue;
       AttentionCase c{.queries = queries,
                       .keys = keys,
                       .heads = 6,

@@ -66,12 +66,14 @@ struct Blocks {
     const BlockLayout layout = block_layout(matrix.type);
     Tensor to(matrix.rows, matrix.cols);
     for (int64_t i = 0; i < to.rows(); ++i) {
-      for (int64_t k = 0; k < to.cols(); ++k) {
-        const BlockParts parts(matrix.type, matrix.row(i) + k / layout.numbers * layout.bytes);
-        const int64_t in_block = k % layout.numbers, part = in_block / layout.part;
+      for (int64_t begin = 0; begin < to.cols(); begin += layout.numbers) {
+        const BlockParts parts(matrix.type, matrix.row(i) + begin / layout.numbers * layout.bytes);
         const double d = from_float16(parts.d), m = layout.has_least ? from_float16(parts.m) : 0;
-        to(i, k) =
-            static_cast<float>(d * parts.s[part] * (parts.q[in_block] - layout.offset) + m * parts.t[part]);
+        for (int64_t k = 0; k < layout.numbers; ++k) {
+          const int64_t part = k / layout.part;
+          to(i, begin + k) =
+              static_cast<float>(d * parts.s[part] * (parts.q[k] - layout.offset) + m * parts.t[part]);
+        }
       }
     }
     return to;

@@ -19,6 +19,7 @@
 #include "multihead/models/translator_shape.h"
 #include "multihead/nn/initialise.h"
 #include "tests/support/small_model.h"
+#include "tests/support/thread_sanitizer.h"
 
 namespace mh {
 namespace {
@@ -201,11 +202,7 @@ class SiteRequests : public testing::Test {
 };
 
 TEST_F(SiteRequests, GiveFiniteStatesOrOneLine) {
-#ifdef __SANITIZE_THREAD__
-  constexpr int kRequests = 500;
-#else
-  constexpr int kRequests = 10000;
-#endif
+  constexpr int kRequests = kThreadSanitizer ? 500 : 10000;
   const int before = thread_count();
   set_thread_count(1);  // models are so small that waking others takes most of the time
   int done = 0, refused = 0;
