@@ -1,6 +1,5 @@
 #include "multihead/base/block_parts.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace mh {

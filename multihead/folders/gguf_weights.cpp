@@ -42,41 +42,13 @@ RowOrder order_of(const GgufTensor& tensor, GgufArchitecture::Rows rows, const G
   };
 }
 
-/// The type of blocks that products read as they are.
-std::optional<BlockType> block_type(GgufType type) {
-  switch (type) {
-    case GgufType::kQ4_0:
-      return BlockType::kQ4_0;
-    case GgufType::kQ4_1:
-      return BlockType::kQ4_1;
-    case GgufType::kQ5_0:
-      return BlockType::kQ5_0;
-    case GgufType::kQ5_1:
-      return BlockType::kQ5_1;
-    case GgufType::kQ8_0:
-      return BlockType::kQ8_0;
-    case GgufType::kQ2_K:
-      return BlockType::kQ2_K;
-    case GgufType::kQ3_K:
-      return BlockType::kQ3_K;
-    case GgufType::kQ4_K:
-      return BlockType::kQ4_K;
-    case GgufType::kQ5_K:
-      return BlockType::kQ5_K;
-    case GgufType::kQ6_K:
-      return BlockType::kQ6_K;
-    default:
-      return std::nullopt;
-  }
-}
-
 /// The rows of a matrix [rows, cols] in the order of the model.
 class GgufNumbers : public NumberSource {
  public:
   /// `tensor` is one of the file.
   GgufNumbers(GgufFile file, const GgufTensor& tensor, RowOrder order)
       : file_(std::move(file)), tensor_(tensor), order_(std::move(order)) {
-    const std::optional<BlockType> type = block_type(tensor.type);
+    const auto type = gguf_type_facts(static_cast<uint32_t>(tensor.type))->blocks;
     if (!type) return;
     const int64_t rows = tensor.shape.front();
     blocks_ = {.data = tensor.bytes.data(), .type = *type, .rows = rows, .cols = tensor.elements() / rows};

@@ -57,7 +57,7 @@ constexpr ReadType read_type(GgufType type, const char* name, int scale = kNone,
 template <BlockType type>
 constexpr ReadType read_block_type(GgufType number, const char* name, int scale, int least = kNone) {
   constexpr BlockLayout kLayout = block_layout(type);
-  return {{number, name, kLayout.numbers, kLayout.bytes}, unpack_blocks<type>, scale, least};
+  return {{number, name, kLayout.numbers, kLayout.bytes, type}, unpack_blocks<type>, scale, least};
 }
 
 constexpr std::array kTypesRead = {

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "multihead/base/block_matrix.h"
+
 namespace mh {
 
 /// The types that are read, with their numbers in the file.
@@ -35,6 +37,8 @@ struct GgufTypeFacts {
   const char* name;
   int64_t block;  // numbers
   int64_t bytes;  // of a block
+  /// The type of blocks that products read as they are (base/block_matrix.h).
+  std::optional<BlockType> blocks = std::nullopt;
 };
 
 /// Returns nothing for a type that is not read.

@@ -8,8 +8,8 @@
 //   low[numbers * b / 8][P]     b bits of each number, those of the lowest k in a byte's lowest bits: of 4 bits k = 2j and 2j + 1
 //   high[numbers * b / 8][P]    the bits above them; where there are any
 //
-// A product with a few rows makes float32 numbers of them in registers; one with more rows makes them once for all rows, in
-// a window that stays in the cache. Each number has the bits of io/gguf_unpack.h, and sums run over k as in a float32 panel,
+// A product with one row makes float32 numbers of them in registers; one with more rows makes them once for all rows, in a
+// window that stays in the cache. Each number has the bits of io/gguf_unpack.h, and sums run over k as in a float32 panel,
 // so the product has the bits of one with the unpacked matrix.
 #pragma once
 

@@ -17,7 +17,6 @@ import platform
 import sys
 
 
-
 def missing(error, packages):
     return f"{sys.executable} has no {error.name}; install it with: {sys.executable} -m pip install {packages}"
 
