@@ -28,90 +28,22 @@ struct BlockLayout {
   constexpr int64_t parts() const { return numbers / part; }
 };
 
+/// A row for each BlockType, in their order; columns are the fields of BlockLayout.
+inline constexpr BlockLayout kBlockLayouts[] = {
+    {32, 18, 32, 4, 0, false, 8},     // Q4_0
+    {32, 20, 32, 4, 0, true, 0},      // Q4_1
+    {32, 22, 32, 4, 1, false, 16},    // Q5_0
+    {32, 24, 32, 4, 1, true, 0},      // Q5_1
+    {32, 34, 32, 8, 0, false, 128},   // Q8_0
+    {256, 84, 16, 2, 0, true, 0},     // Q2_K
+    {256, 110, 16, 2, 1, false, 4},   // Q3_K
+    {256, 144, 32, 4, 0, true, 0},    // Q4_K
+    {256, 176, 32, 4, 1, true, 0},    // Q5_K
+    {256, 210, 16, 4, 2, false, 32},  // Q6_K
+};
+
 constexpr BlockLayout block_layout(BlockType type) {
-  switch (type) {
-    case BlockType::kQ4_0:
-      return {.numbers = 32,
-              .bytes = 18,
-              .part = 32,
-              .low_bits = 4,
-              .high_bits = 0,
-              .has_least = false,
-              .offset = 8};
-    case BlockType::kQ4_1:
-      return {.numbers = 32,
-              .bytes = 20,
-              .part = 32,
-              .low_bits = 4,
-              .high_bits = 0,
-              .has_least = true,
-              .offset = 0};
-    case BlockType::kQ5_0:
-      return {.numbers = 32,
-              .bytes = 22,
-              .part = 32,
-              .low_bits = 4,
-              .high_bits = 1,
-              .has_least = false,
-              .offset = 16};
-    case BlockType::kQ5_1:
-      return {.numbers = 32,
-              .bytes = 24,
-              .part = 32,
-              .low_bits = 4,
-              .high_bits = 1,
-              .has_least = true,
-              .offset = 0};
-    case BlockType::kQ2_K:
-      return {.numbers = 256,
-              .bytes = 84,
-              .part = 16,
-              .low_bits = 2,
-              .high_bits = 0,
-              .has_least = true,
-              .offset = 0};
-    case BlockType::kQ3_K:
-      return {.numbers = 256,
-              .bytes = 110,
-              .part = 16,
-              .low_bits = 2,
-              .high_bits = 1,
-              .has_least = false,
-              .offset = 4};
-    case BlockType::kQ4_K:
-      return {.numbers = 256,
-              .bytes = 144,
-              .part = 32,
-              .low_bits = 4,
-              .high_bits = 0,
-              .has_least = true,
-              .offset = 0};
-    case BlockType::kQ5_K:
-      return {.numbers = 256,
-              .bytes = 176,
-              .part = 32,
-              .low_bits = 4,
-              .high_bits = 1,
-              .has_least = true,
-              .offset = 0};
-    case BlockType::kQ6_K:
-      return {.numbers = 256,
-              .bytes = 210,
-              .part = 16,
-              .low_bits = 4,
-              .high_bits = 2,
-              .has_least = false,
-              .offset = 32};
-    case BlockType::kQ8_0:
-      break;
-  }
-  return {.numbers = 32,
-          .bytes = 34,
-          .part = 32,
-          .low_bits = 8,
-          .high_bits = 0,
-          .has_least = false,
-          .offset = 128};
+  return kBlockLayouts[static_cast<size_t>(type)];
 }
 
 /// [rows, cols] in memory that somebody else owns and nobody changes. cols is a multiple of a block's numbers; the bytes
