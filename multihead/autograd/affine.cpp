@@ -53,7 +53,7 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
   const bool keeps_input =
       activation != Activation::kNone && activation != Activation::kRelu && y.wants_gradient();
   const MatrixView input = keeps_input ? tape.arena().matrix<float>(y.rows(), y.cols()) : MatrixView();
-  multiply(x.value(), parameters.weights().packed(), y.value(), Write::kOverwrite,
+  multiply(x.value(), parameters.weights().packed(ProductOf::kValues), y.value(), Write::kOverwrite,
            [&](int64_t begin, int64_t end) {
              const MatrixView rows = y.value().rows_between(begin, end);
              add_bias(bias, rows);
@@ -66,7 +66,8 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
     const MatrixView dz = y.gradient();
     const bool wanted = x.wants_gradient();
     const Tape::Target dx = wanted ? tape.gradient_of(x) : Tape::Target{};
-    const PackedMatrix* transposed = wanted ? &parameters->weights().packed_transposed() : nullptr;
+    const PackedMatrix* transposed =
+        wanted ? &parameters->weights().packed_transposed(ProductOf::kGradients) : nullptr;
     if (wanted || activation != Activation::kNone || drops.active()) {
       for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
         const MatrixView rows = dz.rows_between(begin, end);
@@ -95,7 +96,7 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
     multiply_elements(rows.columns_between(width, 2 * width), out);
     drop(drops, out, begin);
   };
-  const PackedMatrix& packed = parameters.weights().packed();
+  const PackedMatrix& packed = parameters.weights().packed(ProductOf::kValues);
   if (!y.wants_gradient() && !detail::by_panels(x.rows())) {
     multiply_and_use(x.value(), packed, finish);
     return y;
@@ -109,7 +110,8 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
     const MatrixView dy = y.gradient();
     const bool wanted = x.wants_gradient();
     const Tape::Target dx = wanted ? tape.gradient_of(x) : Tape::Target{};
-    const PackedMatrix* transposed = wanted ? &parameters->weights().packed_transposed() : nullptr;
+    const PackedMatrix* transposed =
+        wanted ? &parameters->weights().packed_transposed(ProductOf::kGradients) : nullptr;
     const Arena::Mark mark = tape.arena().mark();
     const MatrixView d_halves = tape.arena().matrix<float>(dy.rows, 2 * width);
     for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
@@ -183,7 +185,8 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
   float* mean = kept ? tape.arena().array<float>(rows).data() : nullptr;
   float* inverse_deviation = kept ? tape.arena().array<float>(rows).data() : nullptr;
   const ConstMatrixView bias = parameters != nullptr ? parameters->bias() : ConstMatrixView();
-  const PackedMatrix* packed = parameters != nullptr ? &parameters->weights().packed() : nullptr;
+  const PackedMatrix* packed =
+      parameters != nullptr ? &parameters->weights().packed(ProductOf::kValues) : nullptr;
   const auto after_product = [&](int64_t begin, int64_t end) {
     const MatrixView block = sum.rows_between(begin, end);
     add_bias(bias, block);
@@ -208,8 +211,9 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
     const auto target = [&](Var v) { return v.wants_gradient() ? tape.gradient_of(v) : Tape::Target{}; };
     const Tape::Target d_residual = target(residual), dx = target(x);
     const bool wanted = dx.gradient.data != nullptr;
-    const PackedMatrix* transposed =
-        wanted && parameters != nullptr ? &parameters->weights().packed_transposed() : nullptr;
+    const PackedMatrix* transposed = wanted && parameters != nullptr
+                                         ? &parameters->weights().packed_transposed(ProductOf::kGradients)
+                                         : nullptr;
     NormGradients norm_gradients(tape, dz.rows, dz.cols);
     for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dz.rows_between(begin, end);

@@ -8,8 +8,8 @@ uint64_t PackedParameters::versions() const {
   return sum;
 }
 
-void PackedParameters::pack(PackedMatrix& packed, bool transposed) const {
-  if (pack_blocks(packed, transposed)) return;
+void PackedParameters::pack(PackedMatrix& packed, bool transposed, ProductOf of) const {
+  if (pack_blocks(packed, transposed, of)) return;
   std::vector<BorrowedMatrix> borrowed;  // until it is packed
   std::vector<StoredMatrix> stored;
   for (const Parameter* part : parts_) {
@@ -19,7 +19,7 @@ void PackedParameters::pack(PackedMatrix& packed, bool transposed) const {
   transposed ? packed.pack_transposed(stored) : packed.pack(stored);
 }
 
-bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed) const {
+bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed, ProductOf of) const {
   std::vector<const BlockMatrix*> parts;
   for (const Parameter* part : parts_) {
     parts.push_back(part->value.blocks(/*columns=*/!transposed));
@@ -31,12 +31,12 @@ bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed) const 
   return true;
 }
 
-const PackedMatrix& PackedParameters::packed() const {
-  return plain_.get(versions(), [&](PackedMatrix& made) { pack(made, false); });
+const PackedMatrix& PackedParameters::packed(ProductOf of) const {
+  return plain_.get(versions(), [&](PackedMatrix& made) { pack(made, false, of); });
 }
 
-const PackedMatrix& PackedParameters::packed_transposed() const {
-  return transposed_.get(versions(), [&](PackedMatrix& made) { pack(made, true); });
+const PackedMatrix& PackedParameters::packed_transposed(ProductOf of) const {
+  return transposed_.get(versions(), [&](PackedMatrix& made) { pack(made, true, of); });
 }
 
 }  // namespace mh

@@ -12,6 +12,7 @@
 
 #include "multihead/autograd/gradient.h"
 #include "multihead/autograd/made_once.h"
+#include "multihead/base/precision.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/tensor/weight.h"
 
@@ -23,6 +24,8 @@ struct Parameter {
   Weight value;
   mutable Gradient gradient;  // made by the first backward pass that reaches it
   uint64_t version = 1;       // raised by changed(), after which packed copies are made again
+  Precision precision =
+      Precision::kSame;  // of the products that read the value forward (models/use_precision.h)
 
   Parameter() = default;
   Parameter(int64_t rows, int64_t cols) : value(rows, cols) {}
@@ -31,6 +34,9 @@ struct Parameter {
   /// The matrix to which backward passes add; the first call allocates and clears it.
   MatrixView gradient_sum() const { return gradient.sum(value.rows(), value.cols()); }
 };
+
+/// What a product with weights computes: values, or gradients with respect to values, which are always float32.
+enum class ProductOf { kValues, kGradients };
 
 /// Parameters side by side, [w_0 | w_1 | ...], packed as the right factor of products, and packed again
 /// when one has changed. Several threads may read at once.
@@ -41,17 +47,17 @@ class PackedParameters {
   explicit PackedParameters(std::vector<const Parameter*> parts) : parts_(std::move(parts)) {}
 
   std::span<const Parameter* const> parts() const { return parts_; }
-  /// B = [w_0 | w_1 | ...].
-  const PackedMatrix& packed() const;
+  /// B = [w_0 | w_1 | ...]. Each of the two is always asked for with the same `of`.
+  const PackedMatrix& packed(ProductOf of) const;
   /// B = [w_0 | w_1 | ...]^T.
-  const PackedMatrix& packed_transposed() const;
+  const PackedMatrix& packed_transposed(ProductOf of) const;
   /// The sum of the parts' versions; it tells whether a packed copy is still valid.
   uint64_t versions() const;
 
  private:
-  void pack(PackedMatrix& packed, bool transposed) const;
+  void pack(PackedMatrix& packed, bool transposed, ProductOf of) const;
   /// Packs blocks that stay blocks; returns false where a part has none along the columns of B.
-  bool pack_blocks(PackedMatrix& packed, bool transposed) const;
+  bool pack_blocks(PackedMatrix& packed, bool transposed, ProductOf of) const;
 
   std::vector<const Parameter*> parts_;
   MadeOnce<PackedMatrix> plain_, transposed_;

@@ -53,7 +53,7 @@ Var logits(Tape& tape, Var states, const OutputParameters& output) {
   const PackedParameters& table = output.table;
   MH_ASSERT(table.parts().size() == 1);
   Var y = tape.make(states.rows(), table.parts()[0]->value.rows(), {states});
-  multiply(states.value(), table.packed_transposed(), y.value(), Write::kOverwrite,
+  multiply(states.value(), table.packed_transposed(ProductOf::kValues), y.value(), Write::kOverwrite,
            [&](int64_t begin, int64_t end) {
              const MatrixView rows = y.value().rows_between(begin, end);
              add_bias(output.bias, rows);
@@ -72,7 +72,7 @@ Var logits(Tape& tape, Var states, const OutputParameters& output) {
     }
     if (states.wants_gradient()) {
       const Tape::Target to = tape.gradient_of(states);
-      const PackedMatrix& packed = table->packed();
+      const PackedMatrix& packed = table->packed(ProductOf::kGradients);
       for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
         detail::multiply_rows(dy.rows_between(begin, end), packed, to.gradient.rows_between(begin, end),
                               to.write);
@@ -98,12 +98,12 @@ Var cross_entropy(Tape& tape, Var states, const OutputParameters& output, const 
                        .d_states = {},
                        .d_embedding = {}};
   // The table is E [V, d]; products with E^T read it transposed.
-  OutputLayer layer{.logits = &table.packed_transposed(),
+  OutputLayer layer{.logits = &table.packed_transposed(ProductOf::kValues),
                     .gradient = nullptr,
                     .bias = output.bias,
                     .soft_cap = output.soft_cap};
   if (gradients) {
-    layer.gradient = &table.packed();
+    layer.gradient = &table.packed(ProductOf::kGradients);
     if (tape.trains()) {
       const Tape::Target target = tape.gradient_of(states);
       MH_ASSERT(target.write == Write::kOverwrite);

@@ -37,7 +37,10 @@ ConstMatrixView VocabularyHead::bias() const {
 }
 
 OutputLayer VocabularyHead::layer() const {
-  return {.logits = &table_.packed_transposed(), .gradient = nullptr, .bias = bias(), .soft_cap = soft_cap_};
+  return {.logits = &table_.packed_transposed(ProductOf::kValues),
+          .gradient = nullptr,
+          .bias = bias(),
+          .soft_cap = soft_cap_};
 }
 
 void VocabularyHead::logits(ConstMatrixView states, MatrixView logits) const {
