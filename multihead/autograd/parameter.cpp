@@ -8,6 +8,10 @@ uint64_t PackedParameters::versions() const {
   return sum;
 }
 
+Precision PackedParameters::precision(ProductOf of) const {
+  return of == ProductOf::kGradients ? Precision::kSame : parts_.front()->precision;
+}
+
 void PackedParameters::pack(PackedMatrix& packed, bool transposed, ProductOf of) const {
   if (pack_blocks(packed, transposed, of)) return;
   std::vector<BorrowedMatrix> borrowed;  // until it is packed
@@ -25,7 +29,7 @@ bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed, Produc
     parts.push_back(part->value.blocks(/*columns=*/!transposed));
     if (parts.back() == nullptr) return false;
   }
-  packed.pack_transposed(parts, [&] {
+  packed.pack_transposed(parts, precision(of), [&] {
     for (const Parameter* part : parts_) part->value.release_blocks();
   });
   return true;

@@ -55,6 +55,7 @@ class PackedParameters {
   uint64_t versions() const;
 
  private:
+  Precision precision(ProductOf of) const;
   void pack(PackedMatrix& packed, bool transposed, ProductOf of) const;
   /// Packs blocks that stay blocks; returns false where a part has none along the columns of B.
   bool pack_blocks(PackedMatrix& packed, bool transposed, ProductOf of) const;

@@ -46,6 +46,33 @@ constexpr BlockLayout block_layout(BlockType type) {
   return kBlockLayouts[static_cast<size_t>(type)];
 }
 
+/// Calls use.operator()<type>(), for code that is compiled for each type.
+template <class Use>
+constexpr void with_block_type(BlockType type, const Use& use) {
+  switch (type) {
+    case BlockType::kQ4_0:
+      return use.template operator()<BlockType::kQ4_0>();
+    case BlockType::kQ4_1:
+      return use.template operator()<BlockType::kQ4_1>();
+    case BlockType::kQ5_0:
+      return use.template operator()<BlockType::kQ5_0>();
+    case BlockType::kQ5_1:
+      return use.template operator()<BlockType::kQ5_1>();
+    case BlockType::kQ8_0:
+      return use.template operator()<BlockType::kQ8_0>();
+    case BlockType::kQ2_K:
+      return use.template operator()<BlockType::kQ2_K>();
+    case BlockType::kQ3_K:
+      return use.template operator()<BlockType::kQ3_K>();
+    case BlockType::kQ4_K:
+      return use.template operator()<BlockType::kQ4_K>();
+    case BlockType::kQ5_K:
+      return use.template operator()<BlockType::kQ5_K>();
+    case BlockType::kQ6_K:
+      return use.template operator()<BlockType::kQ6_K>();
+  }
+}
+
 /// [rows, cols] in memory that somebody else owns and nobody changes. cols is a multiple of a block's numbers; the bytes
 /// need no alignment.
 struct BlockMatrix {

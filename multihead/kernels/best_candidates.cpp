@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/product_rows.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/kernels/vocabulary.h"
 
@@ -21,7 +22,7 @@ namespace mh {
 /// One task: a block of rows against the panels of groups [first, last).
 struct CandidatesTask {
   const OutputLayer* layer;
-  ConstMatrixView states;  // [rows, d], rows <= kRowsPerTask
+  ProductRows states;  // [rows, d], rows <= kRowsPerTask
   int64_t first, last, groups;
   std::span<const int32_t> suppressed;
   int k;
@@ -85,7 +86,7 @@ void search_panels(const CandidatesTask& task) {
   HWY_ALIGN float logits[kRowsPerTask * kPanel];
   HWY_ALIGN float lanes[kRowsPerTask * kLanes];  // partial sums
   float shifts[kRowsPerTask];
-  const int64_t rows = task.states.rows;
+  const int64_t rows = task.states.numbers.rows;
   const int64_t panels = (task.layer->logits->cols() + kPanel - 1) / kPanel;
   const auto log2e = hn::Set(d, 1.44269504088896340736f);
   std::fill_n(task.best, rows * task.k, Candidate{std::numeric_limits<int32_t>::max(), kNothing});
@@ -162,12 +163,13 @@ void best_candidates(const OutputLayer& layer, ConstMatrixView states, int k,
   auto* best = reinterpret_cast<Candidate*>(sums + groups * rows);           // [parts, rows, k]
   static_assert(sizeof(Candidate) == 2 * sizeof(float));
 
+  const ProductRows read = product_rows(states, *layer.logits, scratch.rounded(), RoundedBy::kAllThreads);
   parallel_for(blocks * parts, [&](int64_t task) {
     const int64_t begin = task / parts * kRowsPerTask, part = task % parts;
     const int64_t end = std::min(rows, begin + kRowsPerTask);
     HWY_DYNAMIC_DISPATCH(search_panels)
     ({.layer = &layer,
-      .states = states.rows_between(begin, end),
+      .states = read.rows_between(begin, end),
       .first = part * groups / parts,
       .last = (part + 1) * groups / parts,
       .groups = groups,

@@ -13,102 +13,12 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "multihead/kernels/block_panel-inl.h"
 #include "multihead/kernels/micro_kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {
-
-using Vector = hn::Vec<FloatTag>;
-using IntegerTag = hn::RebindToSigned<FloatTag>;
-using Vectors = Vector[kPanelVectors];
-
-HWY_INLINE void load_scales(const std::byte* at, Vectors& to) {
-  const hn::Rebind<hwy::float16_t, FloatTag> half;
-  HWY_UNROLL(4)
-  for (int v = 0; v < kPanelVectors; ++v)
-    to[v] =
-        hn::PromoteTo(FloatTag(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(at) + v * kLanes));
-}
-
-/// kLanes bytes as integers.
-template <class Byte>
-HWY_INLINE hn::Vec<IntegerTag> load_integers(const std::byte* at) {
-  const hn::Rebind<Byte, FloatTag> bytes;
-  return hn::PromoteTo(IntegerTag(), hn::LoadU(bytes, reinterpret_cast<const Byte*>(at)));
-}
-
-/// kBits bits from bit kFrom on, at bit kTo of the result. REQUIRES: from < 256.
-template <int kBits, int kFrom, int kTo>
-HWY_INLINE hn::Vec<IntegerTag> move_bits(hn::Vec<IntegerTag> from) {
-  if constexpr (kFrom > kTo) from = hn::ShiftRight<kFrom - kTo>(from);
-  if constexpr (kFrom < kTo) from = hn::ShiftLeft<kTo - kFrom>(from);
-  if constexpr (kFrom + kBits == 8 && kTo == 0) return from;  // nothing else is left
-  return hn::And(from, hn::Set(IntegerTag(), ((1 << kBits) - 1) << kTo));
-}
-
-/// Numbers that lie so many bits each in bytes, those of the lowest k in the lowest bits: [numbers * kBits / 8][kPanel] bytes.
-template <int kBits>
-struct Plane {
-  static constexpr int kInByte = 8 / kBits;
-
-  /// Those of k = k8 + kIn8, of vector v, at bit kTo of the result.
-  template <int kIn8, int kTo>
-  HWY_INLINE static hn::Vec<IntegerTag> read(const std::byte* plane, int64_t k8, int v) {
-    const std::byte* const row = plane + (k8 / kInByte + kIn8 / kInByte) * kPanel;
-    return move_bits<kBits, kIn8 % kInByte * kBits, kTo>(load_integers<uint8_t>(row + v * kLanes));
-  }
-};
-
-/// A block of a panel.
-template <BlockType kType>
-class PanelBlock {
- public:
-  static constexpr BlockLayout kLayout = block_layout(kType);
-
-  HWY_INLINE explicit PanelBlock(const std::byte* at) : at_(at) {}
-
-  /// Goes to a part.
-  HWY_INLINE void go_to(int64_t part) {
-    load_scales(at_, scale_);
-    if constexpr (kLayout.has_least) load_scales(at_ + kLeastAt, least_);
-    HWY_UNROLL(4)
-    for (int v = 0; v < kPanelVectors; ++v) {
-      if constexpr (kLayout.parts() > 1) {
-        scale_[v] = hn::Mul(scale_[v], part_scale(kPartScaleAt, part, v));
-        if constexpr (kLayout.has_least) least_[v] = hn::Mul(least_[v], part_scale(kPartLeastAt, part, v));
-      }
-      if constexpr (!kLayout.has_least)
-        least_[v] = hn::Mul(scale_[v], hn::Set(FloatTag(), static_cast<float>(-kLayout.offset)));
-    }
-  }
-  /// The numbers of k = k8 + kIn8, k8 a multiple of 8, in the part to which it went.
-  template <int kIn8>
-  HWY_INLINE void read(int64_t k8, Vectors& numbers) const {
-    HWY_UNROLL(4)
-    for (int v = 0; v < kPanelVectors; ++v) {
-      auto q = Plane<kLayout.low_bits>::template read<kIn8, 0>(at_ + kLowAt, k8, v);
-      if constexpr (kLayout.high_bits > 0)
-        q = hn::Or(q, Plane<kLayout.high_bits>::template read<kIn8, kLayout.low_bits>(at_ + kHighAt, k8, v));
-      numbers[v] = hn::MulAdd(hn::ConvertTo(FloatTag(), q), scale_[v], least_[v]);  // the product is exact
-    }
-  }
-
- private:
-  static constexpr int64_t kPartScales = kLayout.parts() > 1 ? kLayout.parts() * kPanel : 0;
-  static constexpr int64_t kLeastAt = 2 * kPanel;
-  static constexpr int64_t kPartScaleAt = kLeastAt + (kLayout.has_least ? 2 * kPanel : 0);
-  static constexpr int64_t kPartLeastAt = kPartScaleAt + kPartScales;
-  static constexpr int64_t kLowAt = kPartLeastAt + (kLayout.has_least ? kPartScales : 0);
-  static constexpr int64_t kHighAt = kLowAt + kLayout.numbers * kLayout.low_bits / 8 * kPanel;
-
-  HWY_INLINE Vector part_scale(int64_t at, int64_t part, int v) const {
-    return hn::ConvertTo(FloatTag(), load_integers<int8_t>(at_ + at + part * kPanel + v * kLanes));
-  }
-
-  const std::byte* at_;
-  Vectors scale_, least_;
-};
 
 /// use(numbers) for each k of k8 to k8 + 7, in order.
 template <int kIn8 = 0, class Block, class Use>
@@ -176,28 +86,7 @@ void multiply_block(const ConstMatrixView& a, const std::byte* panel, int64_t k0
 
 void multiply_blocks(const ConstMatrixView& a, BlockType type, const std::byte* panel, int64_t k0,
                      const MatrixView& c, bool add) {
-  switch (type) {
-    case BlockType::kQ4_0:
-      return multiply_block<BlockType::kQ4_0>(a, panel, k0, c, add);
-    case BlockType::kQ4_1:
-      return multiply_block<BlockType::kQ4_1>(a, panel, k0, c, add);
-    case BlockType::kQ5_0:
-      return multiply_block<BlockType::kQ5_0>(a, panel, k0, c, add);
-    case BlockType::kQ5_1:
-      return multiply_block<BlockType::kQ5_1>(a, panel, k0, c, add);
-    case BlockType::kQ8_0:
-      return multiply_block<BlockType::kQ8_0>(a, panel, k0, c, add);
-    case BlockType::kQ2_K:
-      return multiply_block<BlockType::kQ2_K>(a, panel, k0, c, add);
-    case BlockType::kQ3_K:
-      return multiply_block<BlockType::kQ3_K>(a, panel, k0, c, add);
-    case BlockType::kQ4_K:
-      return multiply_block<BlockType::kQ4_K>(a, panel, k0, c, add);
-    case BlockType::kQ5_K:
-      return multiply_block<BlockType::kQ5_K>(a, panel, k0, c, add);
-    case BlockType::kQ6_K:
-      return multiply_block<BlockType::kQ6_K>(a, panel, k0, c, add);
-  }
+  with_block_type(type, [&]<BlockType kType>() { multiply_block<kType>(a, panel, k0, c, add); });
 }
 
 }  // namespace mh::HWY_NAMESPACE
@@ -230,13 +119,17 @@ class PanelColumn {
     row_[column_] = static_cast<std::byte>(byte);
     row_ += columns_;
   }
-  /// Bits [from, from + bits) of each number.
+  /// Bits [from, from + bits) of each number: number k = 4 t + i of a lane at bit 8 i + bits t.
   void put_bits(std::span<const uint8_t> numbers, int from, int bits) {
-    const int in_byte = 8 / bits, mask = (1 << bits) - 1;
-    for (size_t k = 0; k < numbers.size();) {
-      int byte = 0;
-      for (int i = 0; i < in_byte; ++i, ++k) byte |= (numbers[k] >> from & mask) << i * bits;
-      put_byte(byte);
+    const size_t in_lane = static_cast<size_t>(32 / bits);
+    for (size_t k = 0; k < numbers.size(); k += in_lane) {
+      uint32_t lane = 0;
+      for (size_t n = 0; n < in_lane; ++n) {
+        const uint32_t number = static_cast<uint32_t>(numbers[k + n]) >> from & ((1u << bits) - 1);
+        lane |= number << (8 * (n % 4) + static_cast<size_t>(bits) * (n / 4));
+      }
+      std::memcpy(row_ + 4 * column_, &lane, sizeof lane);
+      row_ += 4 * columns_;
     }
   }
 

@@ -5,8 +5,11 @@
 //
 //   d[P], m[P]                  float16; m where the type has it
 //   s[parts][P], t[parts][P]    int8; where the block has parts, and t where there is an m
-//   low[numbers * b / 8][P]     b bits of each number, those of the lowest k in a byte's lowest bits: of 4 bits k = 2j and 2j + 1
-//   high[numbers * b / 8][P]    the bits above them; where there are any
+//   low[numbers * b / 32][P]    b bits of each number in lanes of 32 bits: number k = 4 t + i of a lane at bit 8 i + b t
+//   high[numbers * b / 32][P]   the bits above them; where there are any
+//
+// so that a shift and a mask make of a lane the four bytes of four neighbouring k, as products of bytes read them
+// (kernels/block_bytes.h), or one number.
 //
 // A product with one row makes float32 numbers of them in registers; one with more rows makes them once for all rows, in a
 // window that stays in the cache. Each number has the bits of io/gguf_unpack.h, and sums run over k as in a float32 panel,

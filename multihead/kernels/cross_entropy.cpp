@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/product_rows.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/kernels/vocabulary.h"
 
@@ -25,7 +26,7 @@ inline constexpr int64_t kGroups = 16;
 /// One chunk of rows between its two passes. Statistics lie by panel: [panels, kChunk].
 struct CrossEntropyChunk {
   const OutputLayer* layer;
-  ConstMatrixView states;  // [rows, d]
+  ProductRows read;        // [rows, d], the states as products read them
   const int32_t* targets;  // [rows]
   /// [panels, kChunk, panel]; after the first pass exp(logit - panel_max), or the logits where they are capped, since
   /// the cap's gradient needs them; null: not kept.
@@ -55,8 +56,8 @@ void cross_entropy_first(const CrossEntropyChunk& chunk, int64_t p, float* scrat
   const int64_t column = p * kPanel;
   const int64_t width = std::min(kPanel, chunk.layer->logits->cols() - column);
   float* logits = chunk.logits != nullptr ? chunk.logits + p * kChunk * kPanel : scratch;
-  panel_logits(*chunk.layer, chunk.states, p, logits);
-  for (int64_t r = 0; r < chunk.states.rows; ++r) {
+  panel_logits(*chunk.layer, chunk.read, p, logits);
+  for (int64_t r = 0; r < chunk.read.numbers.rows; ++r) {
     float* row = logits + r * kPanel;
     const int64_t target = chunk.targets[r] - column;
     if (target >= 0 && target < width) chunk.target_logits[r] = row[target];
@@ -104,7 +105,7 @@ HWY_INLINE void capped_gradient(const CrossEntropyChunk& chunk, int64_t p, int64
 void cross_entropy_second(const CrossEntropyChunk& chunk, int64_t p, const MatrixView& d_embedding,
                           const MatrixView& d_states, bool add) {
   const FloatTag d;
-  const int64_t column = p * kPanel, rows = chunk.states.rows;
+  const int64_t column = p * kPanel, rows = chunk.read.numbers.rows;
   const int64_t width = std::min(kPanel, chunk.layer->logits->cols() - column);
   float* gradient = chunk.logits + p * kChunk * kPanel;
   const auto everywhere = hn::Set(d, chunk.everywhere);
@@ -165,8 +166,8 @@ void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, i
     HWY_DYNAMIC_DISPATCH(cross_entropy_first)(chunk, p, own);
   });
   constexpr int64_t kRows = 32;  // of a task
-  parallel_for((chunk.states.rows + kRows - 1) / kRows, [&](int64_t task) {
-    for (int64_t r = task * kRows; r < std::min(chunk.states.rows, (task + 1) * kRows); ++r) {
+  parallel_for((chunk.read.numbers.rows + kRows - 1) / kRows, [&](int64_t task) {
+    for (int64_t r = task * kRows; r < std::min(chunk.read.numbers.rows, (task + 1) * kRows); ++r) {
       float maximum = chunk.maxima[r];
       for (int64_t p = 1; p < panels; ++p) maximum = std::max(maximum, chunk.maxima[p * kChunk + r]);
       double sum = 0;
@@ -205,12 +206,14 @@ CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& pro
   float* lse = target_logits + kChunk;
   float* partials = lse + kChunk;
 
+  const ProductRows read =
+      product_rows(problem.states, *layer.logits, scratch.rounded(), RoundedBy::kAllThreads);
   CrossEntropySums total;
   for (int64_t begin = 0; begin < problem.states.rows; begin += kChunk) {
     const int64_t rows = std::min(kChunk, problem.states.rows - begin);
     CrossEntropyChunk chunk{
         .layer = &layer,
-        .states = problem.states.rows_between(begin, begin + rows),
+        .read = read.rows_between(begin, begin + rows),
         .targets = problem.targets.data() + begin,
         .logits = gradients ? memory : nullptr,
         .maxima = maxima,
@@ -236,7 +239,7 @@ CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& pro
     }
     if (!gradients) continue;
 
-    if (problem.d_embedding.data != nullptr) scratch.packed().pack(chunk.states);
+    if (problem.d_embedding.data != nullptr) scratch.packed().pack(chunk.read.numbers);
     const int64_t groups = std::min(kGroups, panels);
     parallel_for(groups, [&](int64_t g) {
       const MatrixView sum(partials + g * kChunk * width, rows, width);
@@ -269,11 +272,12 @@ void log_probabilities(const OutputLayer& layer, ConstMatrixView states, std::sp
   const int64_t kept = thread_count() * kChunk * panel, statistics = panels * kChunk;
   float* memory = scratch.floats(kept + 2 * statistics + kChunk);
   float lse[kChunk];
+  const ProductRows read = product_rows(states, *layer.logits, scratch.rounded(), RoundedBy::kAllThreads);
   for (int64_t begin = 0; begin < states.rows; begin += kChunk) {
     const int64_t rows = std::min(kChunk, states.rows - begin);
     CrossEntropyChunk chunk{};
     chunk.layer = &layer;
-    chunk.states = states.rows_between(begin, begin + rows);
+    chunk.read = read.rows_between(begin, begin + rows);
     chunk.targets = targets.data() + begin;
     chunk.maxima = memory + kept;
     chunk.sums = chunk.maxima + statistics;

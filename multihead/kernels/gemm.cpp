@@ -9,6 +9,7 @@
 
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/block_panels.h"
+#include "multihead/kernels/product_rows.h"
 #include "multihead/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -27,18 +28,22 @@ int64_t panel_width() {
 
 // C [m, n] (+)= A B for a block of rows and the panels [first, last) of B: one after the other, each in blocks of
 // k that stay in the nearest cache while all rows of A pass over them.
-void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, bool add, int64_t first,
+void multiply_rows(const ProductRows& rows, const PackedMatrix& b, MatrixView c, bool add, int64_t first,
                    int64_t last) {
+  const ConstMatrixView& a = rows.numbers;
   const int64_t depths = std::max<int64_t>(1, (b.rows() + kDepth - 1) / kDepth);
-  const int64_t even = std::max<int64_t>(1, (b.rows() + depths - 1) / depths);
+  // Where all have whole groups of 32 numbers, so have the blocks of k: panels of a file's blocks are not cut within one.
+  constexpr int64_t kGroup = 32;
+  const int64_t group = b.rows() % kGroup == 0 ? kGroup : 1, share = (b.rows() + depths - 1) / depths;
+  const int64_t even =
+      b.rounds_rows() ? std::max<int64_t>(1, b.rows()) : std::max(group, (share + group - 1) / group * group);
   for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += even) {
     const int64_t depth = std::min(even, b.rows() - k0);
     for (int64_t p = first; p < last; ++p) {
       if (b.has_blocks()) {
         const PackedMatrix::BlockPanel& panel = b.block_panel(p);
         const MatrixView to{c.data + panel.column, c.rows, panel.width, c.stride};
-        multiply_block_panel({a.data + k0, a.rows, depth, a.stride}, panel.type, b.block_data(p), k0, to,
-                             add || k0 > 0);
+        multiply_small_panel(rows, b, p, k0, depth, to, add || k0 > 0);
         continue;
       }
       const int64_t column = p * kPanel, width = std::min(kPanel, b.cols() - column);
@@ -80,6 +85,7 @@ void PackedMatrix::reshape(int64_t rows, int64_t cols) {
   rows_ = rows;
   cols_ = cols;
   panel_ = HWY_DYNAMIC_DISPATCH(panel_width)();
+  precision_ = Precision::kSame;
   block_panels_.clear();
   data_.resize((cols + panel_ - 1) / panel_ * panel_ * rows);
   const int64_t whole = cols / panel_ * panel_ * rows;
@@ -139,9 +145,10 @@ void PackedMatrix::pack_transposed(std::span<const StoredMatrix> parts) {
   }
 }
 
-void PackedMatrix::pack_transposed(std::span<const BlockMatrix* const> parts,
+void PackedMatrix::pack_transposed(std::span<const BlockMatrix* const> parts, Precision precision,
                                    const std::function<void()>& let_go) {
   MH_ASSERT(!parts.empty());
+  precision_ = precision;
   rows_ = parts[0]->cols;
   cols_ = 0;
   panel_ = HWY_DYNAMIC_DISPATCH(panel_width)();
@@ -175,7 +182,9 @@ void PackedMatrix::pack_transposed(std::span<const BlockMatrix* const> parts,
 }
 
 void detail::multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
-  HWY_DYNAMIC_DISPATCH(multiply_rows)(a, b, c, write == Write::kAdd, 0, b.panels());
+  thread_local AlignedBuffer<std::byte> memory;
+  const ProductRows rows = product_rows(a, b, memory, RoundedBy::kCaller);
+  HWY_DYNAMIC_DISPATCH(multiply_rows)(rows, b, c, write == Write::kAdd, 0, b.panels());
 }
 
 void detail::multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
@@ -188,11 +197,13 @@ void detail::multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, Matrix
   constexpr int64_t kReading = 8, kWork = 1 << 20;
   const int64_t work = std::max<int64_t>(1, b.rows() * b.panel() * (std::min(rows, a.rows) + kReading)),
                 panels = (kWork + work - 1) / work, groups = (b.panels() + panels - 1) / panels;
+  thread_local AlignedBuffer<std::byte> memory;
+  const ProductRows whole = product_rows(a, b, memory, RoundedBy::kAllThreads);
   mh::parallel_for(blocks * groups, [&](int64_t task) {
     const int64_t begin = std::min(a.rows, task / groups * rows), end = std::min(a.rows, begin + rows),
                   first = task % groups * panels;
     HWY_DYNAMIC_DISPATCH(multiply_rows)
-    (a.rows_between(begin, end), b, c.rows_between(begin, end), write == Write::kAdd, first,
+    (whole.rows_between(begin, end), b, c.rows_between(begin, end), write == Write::kAdd, first,
      std::min(b.panels(), first + panels));
   });
 }

@@ -19,6 +19,7 @@
 #include "multihead/base/aligned.h"
 #include "multihead/base/block_matrix.h"
 #include "multihead/base/matrix_view.h"
+#include "multihead/base/precision.h"
 #include "multihead/base/stored_matrix.h"
 
 namespace mh {
@@ -35,9 +36,11 @@ class PackedMatrix {
   void pack(std::span<const StoredMatrix> parts);
   /// B = [parts[0] | parts[1] | ...]^T, each [N, k_i]: for dX = dY W^T and for logits = h E^T.
   void pack_transposed(std::span<const StoredMatrix> parts);
-  /// B = [parts[0] | parts[1] | ...]^T, each [n_i, K], whose numbers stay blocks (kernels/block_panels.h). let_go() is called
-  /// whenever some MiB of them have been copied, so that no second copy of a large matrix stays in memory.
-  void pack_transposed(std::span<const BlockMatrix* const> parts, const std::function<void()>& let_go);
+  /// B = [parts[0] | parts[1] | ...]^T, each [n_i, K], whose numbers stay blocks (kernels/block_panels.h), and are multiplied with
+  /// rows of float32 or with rounded ones. let_go() is called whenever some MiB of them have been copied, so that no second copy
+  /// of a large matrix stays in memory.
+  void pack_transposed(std::span<const BlockMatrix* const> parts, Precision precision,
+                       const std::function<void()>& let_go);
   void pack(const StoredMatrix& b) { pack({&b, 1}); }
   void pack_transposed(const StoredMatrix& b) { pack_transposed({&b, 1}); }
   void pack(ConstMatrixView b) { pack(StoredMatrix::of(b)); }
@@ -60,6 +63,9 @@ class PackedMatrix {
     int64_t at;  // bytes from the first panel
   };
   bool has_blocks() const { return !block_panels_.empty(); }
+  Precision precision() const { return precision_; }
+  /// Whether rows of A are rounded before they are multiplied (kernels/product_rows.h).
+  bool rounds_rows() const { return has_blocks() && precision_ != Precision::kSame; }
   const BlockPanel& block_panel(int64_t p) const { return block_panels_[static_cast<size_t>(p)]; }
   const std::byte* block_data(int64_t p) const { return blocks_.data() + block_panel(p).at; }
 
@@ -68,6 +74,7 @@ class PackedMatrix {
   void place(const StoredMatrix& part, int64_t k0, int64_t n0);
 
   int64_t rows_ = 0, cols_ = 0, panel_ = 0;
+  Precision precision_ = Precision::kSame;
   AlignedBuffer<float> data_;
   std::vector<BlockPanel> block_panels_;  // empty: float32
   AlignedBuffer<std::byte> blocks_;

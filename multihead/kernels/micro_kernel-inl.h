@@ -153,8 +153,8 @@ HWY_INLINE void multiply_vectors(const LeftFactor& whole, const float* HWY_RESTR
 }
 
 /// C [a.rows, width] (+)= A b for one panel.
-HWY_NOINLINE void multiply_panel(const LeftFactor& a, const float* HWY_RESTRICT b, float* c, int64_t c_stride,
-                                 int64_t width, bool add) {
+[[maybe_unused]] HWY_NOINLINE void multiply_panel(const LeftFactor& a, const float* HWY_RESTRICT b, float* c,
+                                                  int64_t c_stride, int64_t width, bool add) {
   // Narrow products (the 32 columns of a small head) use half a panel.
   constexpr int kHalf = kPanelVectors / 2;
   if (width <= kHalf * kLanes) return multiply_vectors<kHalf>(a, b, c, c_stride, width, add);

@@ -4,6 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "multihead/base/error.h"
 
@@ -58,6 +63,37 @@ void use_dispatch_target(std::string_view name) {
   }
   // Highway's functions for tests would be undone by a test that uses them, too.
   hwy::DisableTargets(~targets()[static_cast<size_t>(at - names.begin())]);
+}
+
+namespace {
+
+std::atomic<bool> may_use_byte_dots{true};
+
+/// Bit `bit` of a register of cpuid's leaf 7: ecx (3rd) of subleaf 0, eax (1st) of subleaf 1.
+struct ByteDots {
+  bool avx512 = false, avx2 = false;
+
+  ByteDots() {
+#if defined(__x86_64__)
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
+    avx512 = (c >> 11 & 1u) != 0;                                                           // AVX512_VNNI
+    if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) avx2 = (a >> 4 & 1u) != 0;  // AVX_VNNI
+#endif
+  }
+};
+
+}  // namespace
+
+bool has_byte_dots() {
+  static const ByteDots has;
+  const std::string_view target = HWY_DYNAMIC_DISPATCH(target_name)();
+  return may_use_byte_dots.load(std::memory_order_relaxed) &&
+         (target == "AVX3" ? has.avx512 : target == "AVX2" && has.avx2);
+}
+
+void use_byte_dots(bool may) {
+  may_use_byte_dots.store(may, std::memory_order_relaxed);
 }
 
 }  // namespace mh

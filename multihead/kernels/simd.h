@@ -25,4 +25,11 @@ std::vector<std::string> dispatch_targets();
 /// other name. REQUIRES: no kernel is running, and no packed matrix from before is used after.
 void use_dispatch_target(std::string_view name);
 
+/// Whether sums of products of bytes have an instruction here (AVX-512 VNNI; on AVX2 AVX-VNNI). Results are the same without.
+bool has_byte_dots();
+
+/// Lets has_byte_dots() be false whatever the processor has, or tells what it has again. For tests and measurements. REQUIRES: no
+/// kernel is running.
+void use_byte_dots(bool may);
+
 }  // namespace mh

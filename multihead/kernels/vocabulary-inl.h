@@ -12,9 +12,9 @@
 
 #include <limits>
 
-#include "multihead/kernels/block_panels.h"
 #include "multihead/kernels/exp-inl.h"
 #include "multihead/kernels/micro_kernel-inl.h"
+#include "multihead/kernels/product_rows.h"
 #include "multihead/kernels/tanh-inl.h"
 #include "multihead/kernels/vocabulary.h"
 
@@ -30,15 +30,15 @@ HWY_NOINLINE inline void cap_logits(float cap, float* x, int64_t size) {
     hn::Store(tanh_vector(d, hn::Mul(hn::Load(d, x + i), inverse), factor), d, x + i);
 }
 
-/// to [states.rows, kPanel] = logits of panel p. Columns beyond the vocabulary are -infinity: they have no
+/// to [rows, kPanel] = logits of these states at panel p. Columns beyond the vocabulary are -infinity: they have no
 /// probability.
-HWY_INLINE void panel_logits(const OutputLayer& layer, const ConstMatrixView& states, int64_t p, float* to) {
+HWY_INLINE void panel_logits(const OutputLayer& layer, const ProductRows& rows, int64_t p, float* to) {
   const FloatTag d;
+  const ConstMatrixView& states = rows.numbers;
   const int64_t column = p * kPanel;
   const int64_t width = std::min(kPanel, layer.logits->cols() - column);
   if (layer.logits->has_blocks()) {
-    multiply_block_panel(states, layer.logits->block_panel(p).type, layer.logits->block_data(p), 0,
-                         {to, states.rows, kPanel, kPanel}, false);
+    multiply_small_panel(rows, *layer.logits, p, 0, states.cols, {to, states.rows, kPanel, kPanel}, false);
   } else {
     multiply_panel({.data = states.data,
                     .row_stride = states.stride,

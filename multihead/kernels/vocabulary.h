@@ -8,6 +8,7 @@
 // the cache, and overwritten.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -54,10 +55,12 @@ class VocabularyScratch {
     return floats_.data();
   }
   PackedMatrix& packed() { return packed_; }
+  AlignedBuffer<std::byte>& rounded() { return rounded_; }
 
  private:
   AlignedBuffer<float> floats_;
   PackedMatrix packed_;
+  AlignedBuffer<std::byte> rounded_;  // rows (kernels/product_rows.h)
 };
 
 CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& problem,
