@@ -2,6 +2,7 @@
 //
 //   peak                    -> GFLOP/s in a loop of multiply-adds on every thread at once
 //   bandwidth               -> GB/s when all threads read 1 GiB in order
+//   precision NAME          -> 0; products are of this precision from now on (docs/precision.md)
 //   prompt TOKENS           -> seconds to read a prompt of so many tokens and say what comes next
 //   streams COUNT NEW       -> seconds for NEW tokens after each of COUNT prompts of 16 tokens, greedy, the prompts' time
 //                           taken off
@@ -28,6 +29,7 @@ class Speed {
     if (what == "peak") return mh::peak_gflops();
     if (what == "bandwidth") return mh::read_gigabytes();
     if (what == "memory") return mh::peak_mebibytes();
+    if (what == "precision") return use(rest);
     if (what == "prompt" && rest >> count) return seconds(1, count, 1);
     if (what == "streams" && rest >> count >> more)
       return seconds(count, 16, 1 + more) - seconds(count, 16, 1);
@@ -35,6 +37,15 @@ class Speed {
   }
 
  private:
+  double use(std::istringstream& rest) {
+    std::string name;
+    rest >> name;
+    const auto precision = mh::value_named(name, mh::kPrecisionNames);
+    if (!precision) throw mh::UsageError("precision: " + mh::names_listed(mh::kPrecisionNames) + ", please");
+    mh::use_precision(*folder_.model, *precision);
+    return 0;
+  }
+
   double seconds(int prompts, int tokens, int new_tokens) {
     mh::Random random(7);
     const mh::LanguageModel& model = folder_.language_model();
