@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "multihead/base/stored_matrix.h"
+
 namespace mh {
 namespace {
 
@@ -98,11 +100,36 @@ void take_q6_k(const std::byte* at, BlockParts& to) {
   to.d = half_at(at + 208);
 }
 
+void take_iq4_xs(const std::byte* at, BlockParts& to) {
+  to.d = half_at(at);
+  const uint32_t high = half_at(at + 2);
+  for (int part = 0; part < 8; ++part) {
+    const uint32_t scale = (byte_at(at + 4, part / 2) >> part % 2 * 4 & 15u) | (high >> 2 * part & 3u) << 4;
+    to.s[part] = static_cast<int8_t>(static_cast<int>(scale) - 32);
+    take_nibbles(at + 8 + 16 * part, to.q + 32 * part);
+  }
+}
+
+/// 2^(e - 128) as bfloat16, which is subnormal below 2.
+uint16_t power_of_two(uint32_t e) {
+  return static_cast<uint16_t>(e < 2 ? 1u << (5 + e) : (e - 1) << 7);
+}
+
 }  // namespace
 
-BlockParts::BlockParts(BlockType type, const std::byte* at) {
+float BlockParts::scale() const {
+  return has_exponent_ ? from_bfloat16(d) : from_float16(d);
+}
+float BlockParts::least() const {
+  return from_float16(m);
+}
+
+BlockParts::BlockParts(BlockType type, const std::byte* at) : has_exponent_(block_layout(type).has_exponent) {
   const BlockLayout layout = block_layout(type);
-  if (layout.parts() == 1) {
+  if (has_exponent_) {
+    s[0] = t[0] = 1;
+    d = power_of_two(byte_at(at++, 0));
+  } else if (layout.parts() == 1) {
     s[0] = t[0] = 1;
     d = half_at(at);
     if (layout.has_least) m = half_at(at + 2);
@@ -111,6 +138,8 @@ BlockParts::BlockParts(BlockType type, const std::byte* at) {
   switch (type) {
     case BlockType::kQ4_0:
     case BlockType::kQ4_1:
+    case BlockType::kIQ4_NL:
+    case BlockType::kMXFP4:
       take_nibbles(at, q);
       break;
     case BlockType::kQ5_0:
@@ -136,6 +165,9 @@ BlockParts::BlockParts(BlockType type, const std::byte* at) {
     }
     case BlockType::kQ6_K:
       take_q6_k(at, *this);
+      break;
+    case BlockType::kIQ4_XS:
+      take_iq4_xs(at, *this);
       break;
   }
 }

@@ -74,9 +74,9 @@ constexpr std::array kTypesRead = {
     read_block_type<BlockType::kQ4_K>(GgufType::kQ4_K, "Q4_K", 0, 2),
     read_block_type<BlockType::kQ5_K>(GgufType::kQ5_K, "Q5_K", 0, 2),
     read_block_type<BlockType::kQ6_K>(GgufType::kQ6_K, "Q6_K", 208),
-    read_type<unpack_iq4_nl, 32, 18>(GgufType::kIQ4_NL, "IQ4_NL", 0),
-    read_type<unpack_iq4_xs, 256, 136>(GgufType::kIQ4_XS, "IQ4_XS", 0),
-    read_type<unpack_mxfp4, 32, 17>(GgufType::kMXFP4, "MXFP4"),
+    read_block_type<BlockType::kIQ4_NL>(GgufType::kIQ4_NL, "IQ4_NL", 0),
+    read_block_type<BlockType::kIQ4_XS>(GgufType::kIQ4_XS, "IQ4_XS", 0),
+    read_block_type<BlockType::kMXFP4>(GgufType::kMXFP4, "MXFP4", kNone),
 };
 
 /// The names of the others, for messages (ggml.h, enum ggml_type).

@@ -38,12 +38,5 @@ inline float float16_at(const std::byte* at) {
 
 /// out[i] = number i of the block at `at`.
 void unpack_block(BlockType type, const std::byte* at, float* out);
-void unpack_iq4_nl(const std::byte* at, float* out);
-void unpack_iq4_xs(const std::byte* at, float* out);
-void unpack_mxfp4(const std::byte* at, float* out);
-
-/// The numbers of which the 4 bits of IQ4_NL and IQ4_XS choose one.
-inline constexpr int8_t kIq4Table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                         1,    13,   25,  38,  53,  69,  89,  113};
 
 }  // namespace mh

@@ -118,7 +118,7 @@ HWY_INLINE void add_four(const Parts& parts, int64_t k8, const int8_t* const (&a
                          RowIntegers<kRows>& dot, const int8_t* const (*high)[kRows],
                          RowIntegers<kRows>* high_dot) {
   constexpr BlockLayout kLayout = block_layout(kType);
-  using Four = SignedFour<kDots, kLayout.low_bits + kLayout.high_bits>;
+  using Four = SignedFour<kDots, kLayout.values != nullptr ? 8 : kLayout.low_bits + kLayout.high_bits>;
   Integers q[kPanelVectors];
   HWY_UNROLL(4)
   for (int v = 0; v < kPanelVectors; ++v) q[v] = parts.template bytes<kIn8>(k8, v);
@@ -140,6 +140,7 @@ template <BlockType kType, bool kDots, bool kNear, int kRows, class Parts>
 HWY_INLINE void multiply_byte_tile(const ByteRows& a, int64_t first, Parts& parts, const MatrixView& c,
                                    bool add) {
   constexpr BlockLayout kLayout = block_layout(kType);
+  constexpr int kOffset = kLayout.offset + PanelBlock<kType>::kAbove;
   const int64_t groups = a.depth / kByteGroup;
   const int8_t *low[kRows], *high[kRows];
   Vector sum[kRows][kPanelVectors];
@@ -159,7 +160,7 @@ HWY_INLINE void multiply_byte_tile(const ByteRows& a, int64_t first, Parts& part
       const int32_t* const sums = a.sum + 2 * (first + i) * groups + k / 16;
       const int32_t all = kLayout.part == 16 ? sums[0] : sums[0] + sums[1];
       row_sum[i] = static_cast<float>(all);
-      const Integers start = hn::Set(IntegerTag(), kLayout.has_least ? 0 : -kLayout.offset * all);
+      const Integers start = hn::Set(IntegerTag(), -kOffset * all);
       HWY_UNROLL(4)
       for (int v = 0; v < kPanelVectors; ++v) {
         dot[i][v] = start;

@@ -25,6 +25,30 @@ using IntegerTag = hn::RebindToSigned<FloatTag>;
 using Integers = hn::Vec<IntegerTag>;
 using Vectors = Vector[kPanelVectors];
 
+/// bfloat16, where the scale is a power of two beyond float16.
+HWY_INLINE void load_powers_of_two(const std::byte* at, Vectors& to) {
+  const hn::Rebind<uint16_t, FloatTag> half;
+  HWY_UNROLL(4)
+  for (int v = 0; v < kPanelVectors; ++v) {
+    const auto bits =
+        hn::PromoteTo(IntegerTag(), hn::LoadU(half, reinterpret_cast<const uint16_t*>(at) + v * kLanes));
+    to[v] = hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
+  }
+}
+
+/// Of each byte q below 16 the byte table[q]. REQUIRES: the table lies on 16 bytes.
+HWY_INLINE Integers look_up(const int8_t* table, Integers q) {
+#if HWY_TARGET == HWY_SCALAR
+  uint32_t found = 0;
+  for (int i = 0; i < 32; i += 8)
+    found |= static_cast<uint32_t>(static_cast<uint8_t>(table[static_cast<uint32_t>(q.raw) >> i & 15u])) << i;
+  return Integers(static_cast<int32_t>(found));
+#else
+  const hn::Repartition<int8_t, IntegerTag> bytes;
+  return hn::TableLookupBytes(hn::BitCast(IntegerTag(), hn::LoadDup128(bytes, table)), q);
+#endif
+}
+
 HWY_INLINE void load_scales(const std::byte* at, Vectors& to) {
   const hn::Rebind<hwy::float16_t, FloatTag> half;
   HWY_UNROLL(4)
@@ -80,12 +104,18 @@ template <BlockType kType>
 class PanelBlock {
  public:
   static constexpr BlockLayout kLayout = block_layout(kType);
+  static constexpr bool kHasValues = kLayout.values != nullptr;
+  static constexpr int kAbove = kHasValues ? 128 : 0;  // added to integers with a sign
 
   HWY_INLINE explicit PanelBlock(const std::byte* at) : at_(at) {}
 
   /// d s of a part, and where the type has them m t.
   HWY_INLINE void read_scales(int64_t part, Vectors& scale, Vectors& least) const {
-    load_scales(at_, scale);
+    if constexpr (kLayout.has_exponent) {
+      load_powers_of_two(at_, scale);
+    } else {
+      load_scales(at_, scale);
+    }
     if constexpr (kLayout.has_least) load_scales(at_ + kLeastAt, least);
     if constexpr (kLayout.parts() == 1) return;
     HWY_UNROLL(4)
@@ -97,7 +127,7 @@ class PanelBlock {
   /// Goes to a part.
   HWY_INLINE void go_to(int64_t part) {
     read_scales(part, scale_, least_);
-    if constexpr (kLayout.has_least) return;
+    if constexpr (kLayout.has_least || kHasValues) return;
     HWY_UNROLL(4)
     for (int v = 0; v < kPanelVectors; ++v)
       least_[v] = hn::Mul(scale_[v], hn::Set(FloatTag(), static_cast<float>(-kLayout.offset)));
@@ -110,19 +140,26 @@ class PanelBlock {
       auto q = Plane<kLayout.low_bits>::template number<kIn8, 0>(at_ + kLowAt, k8, v);
       if constexpr (kLayout.high_bits > 0)
         q = hn::Or(q, Plane<kHighBits>::template number<kIn8, kLayout.low_bits>(at_ + kHighAt, k8, v));
-      numbers[v] = hn::MulAdd(hn::ConvertTo(FloatTag(), q), scale_[v], least_[v]);  // the product is exact
+      if constexpr (kHasValues) {
+        q = hn::ShiftRight<24>(hn::ShiftLeft<24>(look_up(kLayout.values, q)));
+        numbers[v] = hn::Mul(hn::ConvertTo(FloatTag(), q), scale_[v]);
+      } else {
+        numbers[v] = hn::MulAdd(hn::ConvertTo(FloatTag(), q), scale_[v], least_[v]);  // the product is exact
+      }
     }
   }
-  /// The integers q of k8 + kIn8 to k8 + kIn8 + 3, in vector v's columns: 4 bytes a lane. REQUIRES: kIn8 is 0 or 4.
+  /// The integers v(q) + kAbove, none below 0, of k8 + kIn8 to k8 + kIn8 + 3, in vector v's columns: 4 bytes a lane. REQUIRES: kIn8 is 0 or 4.
   template <int kIn8>
   HWY_INLINE Integers bytes(int64_t k8, int v) const {
     auto q = Plane<kLayout.low_bits>::template four<kIn8, 0>(at_ + kLowAt, k8, v);
     if constexpr (kLayout.high_bits > 0)
       q = hn::Or(q, Plane<kHighBits>::template four<kIn8, kLayout.low_bits>(at_ + kHighAt, k8, v));
+    if constexpr (kHasValues) q = hn::Xor(look_up(kLayout.values, q), hn::Set(IntegerTag(), kHighestBits));
     return q;
   }
 
  private:
+  static constexpr int32_t kHighestBits = static_cast<int32_t>(0x80808080u);  // + 128 for each byte
   static constexpr int kHighBits =
       kLayout.high_bits > 0 ? kLayout.high_bits : 1;  // 1: for types without, unused
   static constexpr int64_t kPartScales = kLayout.parts() > 1 ? kLayout.parts() * kPanel : 0;

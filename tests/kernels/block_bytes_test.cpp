@@ -57,13 +57,13 @@ float expected(const std::vector<Group>& groups, const BlockMatrix& blocks, int6
       int64_t dot = 0, sum = 0;
       for (int64_t k = first; k < first + layout.part; ++k) {
         const int64_t a = group.a[static_cast<size_t>((begin + k) % kByteGroup)];
-        dot += a * (parts.q[k] - layout.offset);
+        dot += a * integer_of(parts, layout, k);
         sum += a;
       }
-      const float ds = from_float16(parts.d) * static_cast<float>(parts.s[part]);
+      const float ds = parts.scale() * static_cast<float>(parts.s[part]);
       float r = static_cast<float>(dot) * ds;
       if (layout.has_least) {
-        const float mt = from_float16(parts.m) * static_cast<float>(parts.t[part]);
+        const float mt = parts.least() * static_cast<float>(parts.t[part]);
         r = std::fma(static_cast<float>(dot), ds, static_cast<float>(sum) * mt);
       }
       y = std::fma(group.scale, r, y);
@@ -199,6 +199,7 @@ TEST(BlockBytesExactness, FollowsTheBits) {
     const ScalesAt at = scales_at(type);
     for (int64_t block = 0; block < 61 * 512 / layout.numbers; ++block) {
       const uint16_t scale = to_float16(0.01f);
+      if (layout.has_exponent) blocks.bytes[static_cast<size_t>(1 + block * layout.bytes)] = std::byte{121};
       for (const int place : {at.d, at.m})
         if (place >= 0) std::memcpy(blocks.bytes.data() + 1 + block * layout.bytes + place, &scale, 2);
     }

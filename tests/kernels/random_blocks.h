@@ -17,8 +17,9 @@
 namespace mh {
 
 inline constexpr BlockType kBlockTypes[] = {
-    BlockType::kQ4_0, BlockType::kQ4_1, BlockType::kQ5_0, BlockType::kQ5_1, BlockType::kQ8_0,
-    BlockType::kQ2_K, BlockType::kQ3_K, BlockType::kQ4_K, BlockType::kQ5_K, BlockType::kQ6_K};
+    BlockType::kQ4_0,   BlockType::kQ4_1,   BlockType::kQ5_0, BlockType::kQ5_1, BlockType::kQ8_0,
+    BlockType::kQ2_K,   BlockType::kQ3_K,   BlockType::kQ4_K, BlockType::kQ5_K, BlockType::kQ6_K,
+    BlockType::kIQ4_NL, BlockType::kIQ4_XS, BlockType::kMXFP4};
 static_assert(std::size(kBlockTypes) == std::size(kBlockLayouts));
 
 /// Where d and m lie in a block; -1: there is no m.
@@ -33,9 +34,16 @@ inline ScalesAt scales_at(BlockType type) {
       return {108, -1};
     case BlockType::kQ6_K:
       return {208, -1};
+    case BlockType::kMXFP4:
+      return {-1, -1};  // an exponent
     default:
       return {0, block_layout(type).has_least ? 2 : -1};
   }
+}
+
+/// v(q_k) - offset.
+inline int integer_of(const BlockParts& parts, const BlockLayout& layout, int64_t k) {
+  return (layout.values != nullptr ? layout.values[parts.q[k]] : parts.q[k]) - layout.offset;
 }
 
 /// Random blocks in memory of their own, with scales that are finite: some 0, subnormal or the largest.
@@ -68,11 +76,11 @@ struct RandomBlocks {
     for (int64_t i = 0; i < to.rows(); ++i) {
       for (int64_t begin = 0; begin < to.cols(); begin += layout.numbers) {
         const BlockParts parts(matrix.type, matrix.row(i) + begin / layout.numbers * layout.bytes);
-        const double d = from_float16(parts.d), m = layout.has_least ? from_float16(parts.m) : 0;
+        const double d = parts.scale(), m = parts.least();
         for (int64_t k = 0; k < layout.numbers; ++k) {
           const int64_t part = k / layout.part;
           to(i, begin + k) =
-              static_cast<float>(d * parts.s[part] * (parts.q[k] - layout.offset) + m * parts.t[part]);
+              static_cast<float>(d * parts.s[part] * integer_of(parts, layout, k) + m * parts.t[part]);
         }
       }
     }
