@@ -2,6 +2,7 @@
 //
 //   peak                    -> GFLOP/s in a loop of multiply-adds on every thread at once
 //   lines FILE              the sentences, one a line -> how many tokens they have
+//   precision NAME          -> 0; products are of this precision from now on (docs/precision.md)
 //   all                     -> seconds for all of them
 //   alone COUNT             -> median seconds of a sentence by itself, over the first COUNT
 //   write FILE              writes the vectors: float32, row by row -> 0
@@ -15,6 +16,7 @@
 
 #include "benchmarks/beside_peer.h"
 #include "benchmarks/peak.h"
+#include "benchmarks/precision_command.h"
 #include "multihead/base/file.h"
 #include "multihead/embed.h"
 #include "multihead/io/lines.h"
@@ -30,6 +32,7 @@ class Speed {
     int count = 0;
     if (what == "peak") return mh::peak_gflops();
     if (what == "memory") return mh::peak_mebibytes();
+    if (what == "precision") return mh::use_precision_named(*model_.folder.model, rest);
     if (what == "lines" && rest >> file) return read(file);
     if (what == "all") {
       const mh::Stopwatch watch;

@@ -15,6 +15,7 @@
 
 #include "benchmarks/beside_peer.h"
 #include "benchmarks/peak.h"
+#include "benchmarks/precision_command.h"
 #include "multihead/base/random.h"
 #include "multihead/generate.h"
 
@@ -29,7 +30,7 @@ class Speed {
     if (what == "peak") return mh::peak_gflops();
     if (what == "bandwidth") return mh::read_gigabytes();
     if (what == "memory") return mh::peak_mebibytes();
-    if (what == "precision") return use(rest);
+    if (what == "precision") return mh::use_precision_named(*folder_.model, rest);
     if (what == "prompt" && rest >> count) return seconds(1, count, 1);
     if (what == "streams" && rest >> count >> more)
       return seconds(count, 16, 1 + more) - seconds(count, 16, 1);
@@ -37,15 +38,6 @@ class Speed {
   }
 
  private:
-  double use(std::istringstream& rest) {
-    std::string name;
-    rest >> name;
-    const auto precision = mh::value_named(name, mh::kPrecisionNames);
-    if (!precision) throw mh::UsageError("precision: " + mh::names_listed(mh::kPrecisionNames) + ", please");
-    mh::use_precision(*folder_.model, *precision);
-    return 0;
-  }
-
   double seconds(int prompts, int tokens, int new_tokens) {
     mh::Random random(7);
     const mh::LanguageModel& model = folder_.language_model();

@@ -8,28 +8,27 @@ uint64_t PackedParameters::versions() const {
   return sum;
 }
 
-Precision PackedParameters::precision(ProductOf of) const {
-  return of == ProductOf::kGradients ? Precision::kSame : parts_.front()->precision;
-}
-
 void PackedParameters::pack(PackedMatrix& packed, bool transposed, ProductOf of) const {
-  if (pack_blocks(packed, transposed, of)) return;
+  if (of == ProductOf::kValues && pack_blocks(packed, transposed)) return;
   std::vector<BorrowedMatrix> borrowed;  // until it is packed
   std::vector<StoredMatrix> stored;
   for (const Parameter* part : parts_) {
     borrowed.push_back(part->value.borrow());
     stored.push_back(borrowed.back().matrix);
   }
-  transposed ? packed.pack_transposed(stored) : packed.pack(stored);
+  if (of == ProductOf::kGradients) return transposed ? packed.pack_transposed(stored) : packed.pack(stored);
+  MH_ASSERT(!transposed || stored.size() == 1);
+  if (transposed) stored[0] = stored[0].transposed();
+  packed.pack(stored, parts_.front()->precision);
 }
 
-bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed, ProductOf of) const {
+bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed) const {
   std::vector<const BlockMatrix*> parts;
   for (const Parameter* part : parts_) {
     parts.push_back(part->value.blocks(/*columns=*/!transposed));
     if (parts.back() == nullptr) return false;
   }
-  packed.pack_transposed(parts, precision(of), [&] {
+  packed.pack_transposed(parts, parts_.front()->precision, [&] {
     for (const Parameter* part : parts_) part->value.release_blocks();
   });
   return true;

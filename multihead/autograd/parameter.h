@@ -13,7 +13,7 @@
 #include "multihead/autograd/gradient.h"
 #include "multihead/autograd/made_once.h"
 #include "multihead/base/precision.h"
-#include "multihead/kernels/gemm.h"
+#include "multihead/kernels/packed_matrix.h"
 #include "multihead/tensor/weight.h"
 
 namespace mh {
@@ -55,10 +55,9 @@ class PackedParameters {
   uint64_t versions() const;
 
  private:
-  Precision precision(ProductOf of) const;
   void pack(PackedMatrix& packed, bool transposed, ProductOf of) const;
   /// Packs blocks that stay blocks; returns false where a part has none along the columns of B.
-  bool pack_blocks(PackedMatrix& packed, bool transposed, ProductOf of) const;
+  bool pack_blocks(PackedMatrix& packed, bool transposed) const;
 
   std::vector<const Parameter*> parts_;
   MadeOnce<PackedMatrix> plain_, transposed_;

@@ -1,5 +1,5 @@
-// A view of a matrix as a file stores it: float32 or bfloat16, transposed or not, part of a wider matrix or
-// not.
+// A view of a matrix as a file stores it: float32, bfloat16 or float16, transposed or not, part of a wider matrix
+// or not.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace mh {
 
-enum class NumberType { kFloat32, kBFloat16 };
+enum class NumberType { kFloat32, kBFloat16, kFloat16 };
 
 /// Bytes of one number.
 constexpr int64_t number_size(NumberType type) {
@@ -82,7 +82,7 @@ struct StoredMatrix {
     }
     uint16_t bits = 0;
     std::memcpy(&bits, at(i, j), sizeof bits);
-    return from_bfloat16(bits);
+    return type == NumberType::kBFloat16 ? from_bfloat16(bits) : from_float16(bits);
   }
   /// to[n] = (i, j + n) for n = 0 ... count - 1.
   void read_row(int64_t i, int64_t j, int64_t count, float* to) const {

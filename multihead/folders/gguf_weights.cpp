@@ -76,6 +76,20 @@ class GgufNumbers : public NumberSource {
   std::optional<BlockMatrix> blocks_;
 };
 
+/// Of tensors whose numbers are read where they lie, if their rows are in order.
+std::optional<NumberType> gguf_kept_type(GgufType type) {
+  switch (type) {
+    case GgufType::kF32:
+      return NumberType::kFloat32;
+    case GgufType::kBF16:
+      return NumberType::kBFloat16;
+    case GgufType::kF16:
+      return NumberType::kFloat16;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 TensorFiles gguf_weights(const GgufFile& file, const GgufArchitecture& architecture, const GgufHeads& heads) {
@@ -94,11 +108,10 @@ TensorFiles gguf_weights(const GgufFile& file, const GgufArchitecture& architect
         for (float& gain : gains) gain -= 1;
         return StoredNumbers::of(std::move(gains));
       };
-    } else if (!order && (tensor.type == GgufType::kF32 || tensor.type == GgufType::kBF16)) {
-      const NumberType type = tensor.type == GgufType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
+    } else if (const std::optional<NumberType> type = gguf_kept_type(tensor.type); type && !order) {
       found.numbers = [file, &tensor, type] {
         return StoredNumbers{
-            .data = tensor.bytes.data(), .type = type, .keeper = file.keeper(), .in_file = file.is_mapped()};
+            .data = tensor.bytes.data(), .type = *type, .keeper = file.keeper(), .in_file = file.is_mapped()};
       };
     } else if (order && is_vector && tensor.type != GgufType::kF32) {
       // A block holds numbers of several places, which change.

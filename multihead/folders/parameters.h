@@ -11,9 +11,8 @@
 
 namespace mh {
 
-/// Returns the model with the numbers of the files. float32 and bfloat16 stay where they are: the files are
-/// mapped into memory and products pack weights from there; float16 and float64 are converted. Throws
-/// FormatError that starts with the files' name and lists all differences at once: "missing: ...; shape of
+/// Returns the model with the numbers of the files. float32, bfloat16 and float16 stay where they are: the
+/// files are mapped into memory and products pack weights from there; float64 is converted. Throws FormatError that starts with the files' name and lists all differences at once: "missing: ...; shape of
 /// X: expected [..], got [..]; type of X: ...; not used: ...; not finite: ..."; this takes hardly
 /// any memory, since nothing is converted before all fits.
 std::unique_ptr<Model> read_parameters(const TensorFiles& files, const FolderPlan& plan);

@@ -45,6 +45,7 @@ void save_model_folder(const fs::path& path, const SavedModel& saved, const Save
     if (options.tokenizer != nullptr || options.target_tokenizer != nullptr)
       throw UsageError("a model that was read from a folder is saved with its own tokenizers; give none");
   }
+  saved_type_name(options.type);  // refuses what is not written, before anything is done
   const FolderContents contents = contents_of(saved, options);
   refuse_to_replace(path, options.replace);
   if (!contents.refusal.empty() && options.own_format == OwnFormat::kRefused)

@@ -16,6 +16,7 @@
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/pruned_heads.h"
+#include "multihead/folders/write_parameters.h"
 #include "multihead/io/config.h"
 #include "multihead/nn/multi_head_attention.h"
 
@@ -26,8 +27,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr const char* kPrunedHeadsField = "pruned_heads";
 
 void put_number_type(OrderedJson& config, NumberType type) {
-  config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] =
-      type == NumberType::kFloat32 ? "float32" : "bfloat16";
+  config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = saved_type_name(type);
 }
 
 /// The heads of attentions that are not those which the folder was read with.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -18,30 +19,6 @@
 
 namespace mh {
 namespace {
-
-/// float16 in a mapped file.
-class HalfNumbers : public NumberSource {
- public:
-  HalfNumbers(SafetensorsFile::Mapped mapped, const std::vector<int64_t>& shape)
-      : mapped_(std::move(mapped)), rows_(shape.at(0)), cols_(shape.at(1)) {}
-
-  void read_rows(int64_t begin, int64_t end, float* to) const override {
-    for (int64_t i = begin * cols_; i < end * cols_; ++i) *to++ = number(i);
-  }
-  void release() const override {
-    if (mapped_.in_file) release_mapped(mapped_.data, static_cast<size_t>(2 * rows_ * cols_));
-  }
-
- private:
-  float number(int64_t i) const {
-    uint16_t bits = 0;
-    std::memcpy(&bits, mapped_.data + 2 * i, sizeof bits);
-    return from_float16(bits);
-  }
-
-  SafetensorsFile::Mapped mapped_;
-  int64_t rows_, cols_;
-};
 
 std::string listed(const std::vector<std::string>& items, const char* separator) {
   constexpr size_t kMostListed = 100;
@@ -109,6 +86,20 @@ std::function<int64_t()> not_finite_in(const std::shared_ptr<const SafetensorsFi
   }
 }
 
+/// Of tensors whose numbers are read where they lie.
+std::optional<NumberType> kept_type(DType type) {
+  switch (type) {
+    case DType::kF32:
+      return NumberType::kFloat32;
+    case DType::kBF16:
+      return NumberType::kBFloat16;
+    case DType::kF16:
+      return NumberType::kFloat16;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 void Differences::throw_if_any(const std::string& file, const std::string& description,
@@ -153,16 +144,15 @@ void TensorFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
         .shape = entry.shape, .type = dtype_name(entry.dtype), .numbers = nullptr, .not_finite = nullptr};
     const std::string& name = entry.name;  // lives in the file
     tensor.not_finite = not_finite_in(file, entry);
-    if (entry.dtype == DType::kF32 || entry.dtype == DType::kBF16) {
-      const NumberType type = entry.dtype == DType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
+    if (const std::optional<NumberType> type = kept_type(entry.dtype)) {
       tensor.numbers = [file, type, &name] {
         SafetensorsFile::Mapped mapped = file->mapped(name);
-        return StoredNumbers{
-            .data = mapped.data, .type = type, .keeper = std::move(mapped.keeper), .in_file = mapped.in_file};
+        return StoredNumbers{.data = mapped.data,
+                             .type = *type,
+                             .keeper = std::move(mapped.keeper),
+                             .in_file = mapped.in_file};
       };
-    } else if (entry.dtype == DType::kF16 && entry.shape.size() == 2) {
-      tensor.convert(std::make_shared<HalfNumbers>(file->mapped(name), entry.shape));
-    } else if (entry.dtype == DType::kF16 || entry.dtype == DType::kF64) {
+    } else if (entry.dtype == DType::kF64) {
       tensor.numbers = [file, &name] { return StoredNumbers::of(file->floats(name)); };
     }
     tensors_.emplace(name, std::move(tensor));
@@ -220,7 +210,7 @@ bool TensorFiles::same(std::string_view a, std::string_view b) const {
   if (first.shape != second.shape || first.type != second.type || !first.numbers || !second.numbers)
     return false;
   const StoredNumbers one = first.numbers(), other = second.numbers();
-  const size_t bytes = static_cast<size_t>(first.elements()) * (one.type == NumberType::kBFloat16 ? 2 : 4);
+  const size_t bytes = static_cast<size_t>(first.elements() * number_size(one.type));
   return bytes == 0 || std::memcmp(one.data, other.data, bytes) == 0;
 }
 

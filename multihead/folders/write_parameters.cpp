@@ -206,9 +206,22 @@ class FilePieces {
 
 }  // namespace
 
+const char* saved_type_name(NumberType type) {
+  switch (type) {
+    case NumberType::kFloat32:
+      return "float32";
+    case NumberType::kBFloat16:
+      return "bfloat16";
+    case NumberType::kFloat16:
+      break;
+  }
+  throw UsageError("parameters are written as float32 or bfloat16, not as float16");
+}
+
 std::vector<std::string> write_parameters(FolderWriter& folder, const Model& model,
                                           const std::function<TensorPlace(std::string_view)>& place,
                                           const WriteParametersOptions& options) {
+  saved_type_name(options.type);  // refuses others
   const Outputs outputs = outputs_of(model, place, options);
   std::vector<NamedOutput> all;
   std::vector<size_t> begins;  // of the files
@@ -246,6 +259,7 @@ std::vector<std::string> write_parameters(FolderWriter& folder, const Model& mod
 std::string parameters_as_file(const Model& model,
                                const std::function<TensorPlace(std::string_view)>& place) {
   const WriteParametersOptions options;
+  saved_type_name(options.type);  // refuses others
   const Outputs outputs = outputs_of(model, place, options);
   std::vector<NamedOutput> all;
   for (const auto& [name, output] : outputs) all.emplace_back(name, &output);

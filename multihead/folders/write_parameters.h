@@ -13,6 +13,10 @@
 
 namespace mh {
 
+/// What config.json calls the type of the numbers that are written: "float32" or "bfloat16". Throws UsageError for float16, which
+/// is only read.
+const char* saved_type_name(NumberType type);
+
 struct WriteParametersOptions {
   NumberType type = NumberType::kFloat32;  // bfloat16: each number is rounded to the nearest
   /// Bytes of tensors in one file. More become model-00001-of-0000N.safetensors ... and model.safetensors.index.json, as
@@ -24,7 +28,7 @@ struct WriteParametersOptions {
 };
 
 /// Adds the files to `folder`, each tensor under the first of its place's names, from blocks of rows: besides the model it
-/// takes the memory of the largest tensor. Returns the names of the files. Throws FileError, Interrupted, and Error that
+/// takes the memory of the largest tensor. Returns the names of the files. Throws UsageError as saved_type_name(), FileError, Interrupted, and Error that
 /// names the tensor whose numbers are not finite or too large for the type.
 std::vector<std::string> write_parameters(FolderWriter& folder, const Model& model,
                                           const std::function<TensorPlace(std::string_view parameter)>& place,

@@ -110,13 +110,13 @@ HWY_INLINE Vector fused(Vector a, Vector b, Vector c) {
 }
 
 template <int kRows>
-using RowIntegers = Integers[kRows][kPanelVectors];
+using RowDots = Integers[kRows][kPanelVectors];
 
-/// dot += sum of four products for numbers k0 + kIn8 on of all rows. kDots: as in kernels/dot_bytes-inl.h.
+/// dot[i] += sum of four products for numbers k8 + kIn8 of a part, of which row i's bytes are at a[i]. kDots: as in
+/// kernels/dot_bytes-inl.h.
 template <BlockType kType, bool kDots, int kIn8, int kRows, class Parts>
-HWY_INLINE void add_four(const Parts& parts, int64_t k8, const int8_t* const (&a)[kRows], int64_t k,
-                         RowIntegers<kRows>& dot, const int8_t* const (*high)[kRows],
-                         RowIntegers<kRows>* high_dot) {
+HWY_INLINE void add_four(const Parts& parts, int64_t k8, const int8_t* const (&a)[kRows],
+                         RowDots<kRows>& dot) {
   constexpr BlockLayout kLayout = block_layout(kType);
   using Four = SignedFour<kDots, kLayout.values != nullptr ? 8 : kLayout.low_bits + kLayout.high_bits>;
   Integers q[kPanelVectors];
@@ -124,62 +124,65 @@ HWY_INLINE void add_four(const Parts& parts, int64_t k8, const int8_t* const (&a
   for (int v = 0; v < kPanelVectors; ++v) q[v] = parts.template bytes<kIn8>(k8, v);
   HWY_UNROLL(3)
   for (int i = 0; i < kRows; ++i) {
-    const Four four(a[i] + k + kIn8);
+    const Four four(a[i] + k8 + kIn8);
     HWY_UNROLL(4)
     for (int v = 0; v < kPanelVectors; ++v) dot[i][v] = add_dot_of_bytes(dot[i][v], q[v], four);
-    if (high == nullptr) continue;
-    const Four upper((*high)[i] + k + kIn8);
-    HWY_UNROLL(4)
-    for (int v = 0; v < kPanelVectors; ++v)
-      (*high_dot)[i][v] = add_dot_of_bytes((*high_dot)[i][v], q[v], upper);
   }
 }
 
-/// A tile of kRows rows from row `first` on against all columns. kNear: the rows have high bytes.
-template <BlockType kType, bool kDots, bool kNear, int kRows, class Parts>
+/// dot[i] += sum_k a_k q_kj over a part.
+template <BlockType kType, bool kDots, int kRows, class Parts>
+HWY_INLINE void add_part(const Parts& parts, const int8_t* const (&a)[kRows], RowDots<kRows>& dot) {
+  for (int64_t k8 = 0; k8 < block_layout(kType).part; k8 += 8) {
+    add_four<kType, kDots, 0>(parts, k8, a, dot);
+    add_four<kType, kDots, 4>(parts, k8, a, dot);
+  }
+}
+
+/// A tile of kRows rows from row `first` on against all columns.
+template <BlockType kType, bool kDots, int kRows, class Parts>
 HWY_INLINE void multiply_byte_tile(const ByteRows& a, int64_t first, Parts& parts, const MatrixView& c,
                                    bool add) {
   constexpr BlockLayout kLayout = block_layout(kType);
   constexpr int kOffset = kLayout.offset + PanelBlock<kType>::kAbove;
   const int64_t groups = a.depth / kByteGroup;
-  const int8_t *low[kRows], *high[kRows];
   Vector sum[kRows][kPanelVectors];
   HWY_UNROLL(3)
   for (int i = 0; i < kRows; ++i) {
-    low[i] = a.low + (first + i) * a.depth;
-    high[i] = kNear ? a.high + (first + i) * a.depth : nullptr;
     HWY_UNROLL(4)
     for (int v = 0; v < kPanelVectors; ++v) sum[i][v] = hn::Zero(FloatTag());
   }
   for (int64_t k = 0; k < a.depth; k += kLayout.part) {
     parts.go_to(k);
-    RowIntegers<kRows> dot, high_dot;
-    float row_sum[kRows];
+    RowDots<kRows> dot;
+    const int8_t* low[kRows];
+    int32_t row_sum[kRows];
     HWY_UNROLL(3)
     for (int i = 0; i < kRows; ++i) {
+      low[i] = a.low + (first + i) * a.depth + k;
       const int32_t* const sums = a.sum + 2 * (first + i) * groups + k / 16;
-      const int32_t all = kLayout.part == 16 ? sums[0] : sums[0] + sums[1];
-      row_sum[i] = static_cast<float>(all);
-      const Integers start = hn::Set(IntegerTag(), -kOffset * all);
+      row_sum[i] = kLayout.part == 16 ? sums[0] : sums[0] + sums[1];
       HWY_UNROLL(4)
-      for (int v = 0; v < kPanelVectors; ++v) {
-        dot[i][v] = start;
-        if constexpr (kNear) high_dot[i][v] = hn::Zero(IntegerTag());
-      }
+      for (int v = 0; v < kPanelVectors; ++v) dot[i][v] = hn::Set(IntegerTag(), -kOffset * row_sum[i]);
     }
-    for (int64_t k8 = 0; k8 < kLayout.part; k8 += 8) {
-      add_four<kType, kDots, 0>(parts, k8, low, k + k8, dot, kNear ? &high : nullptr, &high_dot);
-      add_four<kType, kDots, 4>(parts, k8, low, k + k8, dot, kNear ? &high : nullptr, &high_dot);
-    }
+    add_part<kType, kDots>(parts, low, dot);
     Vectors scale, least;
     parts.scales(scale, least);
     HWY_UNROLL(3)
     for (int i = 0; i < kRows; ++i) {
-      const Vector row_scale = hn::Set(FloatTag(), a.scale[(first + i) * groups + k / kByteGroup]);
-      const Vector of_least = hn::Set(FloatTag(), row_sum[i]);
+      const int64_t group = (first + i) * groups + k / kByteGroup;
+      if (a.wide[group] != 0) {
+        RowDots<1> upper;
+        for (int v = 0; v < kPanelVectors; ++v) upper[0][v] = hn::Zero(IntegerTag());
+        const int8_t* const high[1] = {a.high + (first + i) * a.depth + k};
+        add_part<kType, kDots>(parts, high, upper);
+        HWY_UNROLL(4)
+        for (int v = 0; v < kPanelVectors; ++v) dot[i][v] = hn::Add(dot[i][v], hn::ShiftLeft<8>(upper[0][v]));
+      }
+      const Vector row_scale = hn::Set(FloatTag(), a.scale[group]);
+      const Vector of_least = hn::Set(FloatTag(), static_cast<float>(row_sum[i]));
       HWY_UNROLL(4)
       for (int v = 0; v < kPanelVectors; ++v) {
-        if constexpr (kNear) dot[i][v] = hn::Add(dot[i][v], hn::ShiftLeft<8>(high_dot[i][v]));
         const Vector numbers = hn::ConvertTo(FloatTag(), dot[i][v]);
         const Vector r = kLayout.has_least ? fused(numbers, scale[v], hn::Mul(of_least, least[v]))
                                            : hn::Mul(numbers, scale[v]);
@@ -190,39 +193,33 @@ HWY_INLINE void multiply_byte_tile(const ByteRows& a, int64_t first, Parts& part
   store_tile<kRows, kPanelVectors>(sum, c.row(first), c.stride, c.cols, add);
 }
 
-template <BlockType kType, bool kDots, bool kNear, class Parts>
+template <BlockType kType, bool kDots, class Parts>
 void multiply_byte_tiles(const ByteRows& a, Parts parts, const MatrixView& c, bool add) {
-  constexpr int kMost = kNear ? 2 : 3;  // as many as the registers hold
+  constexpr int kMost = 3;  // as many as the registers hold
   int64_t row = 0;
-  for (; row + kMost <= a.rows; row += kMost)
-    multiply_byte_tile<kType, kDots, kNear, kMost>(a, row, parts, c, add);
-  if (!kNear && a.rows - row == 2) return multiply_byte_tile<kType, kDots, kNear, 2>(a, row, parts, c, add);
-  if (a.rows - row == 1) multiply_byte_tile<kType, kDots, kNear, 1>(a, row, parts, c, add);
+  for (; row + kMost <= a.rows; row += kMost) multiply_byte_tile<kType, kDots, kMost>(a, row, parts, c, add);
+  if (a.rows - row == 2) return multiply_byte_tile<kType, kDots, 2>(a, row, parts, c, add);
+  if (a.rows - row == 1) multiply_byte_tile<kType, kDots, 1>(a, row, parts, c, add);
 }
 
-template <BlockType kType, bool kDots, bool kNear>
+template <BlockType kType, bool kDots>
 HWY_NOINLINE void multiply_bytes_of(const ByteRows& a, const std::byte* panel, const MatrixView& c,
                                     bool add) {
   constexpr int64_t kFew = 3;
-  if (a.rows <= kFew) return multiply_byte_tiles<kType, kDots, kNear>(a, PartsInPlace<kType>(panel), c, add);
+  if (a.rows <= kFew) return multiply_byte_tiles<kType, kDots>(a, PartsInPlace<kType>(panel), c, add);
   using Window = PartsInWindow<kType>;
   thread_local AlignedBuffer<std::byte> memory;
   std::byte* const window = memory.get(a.depth / Window::kLayout.part * Window::kPartBytes);
   Window::unpack(panel, a.depth, window);
-  multiply_byte_tiles<kType, kDots, kNear>(a, Window(window), c, add);
+  multiply_byte_tiles<kType, kDots>(a, Window(window), c, add);
 }
 
 template <BlockType kType>
 void multiply_bytes_with(const ByteRows& a, const std::byte* panel, const MatrixView& c, bool add) {
-  const bool near = a.high != nullptr;
   if constexpr (kHasPairs) {
-    if (has_byte_dots()) {
-      return near ? multiply_bytes_of<kType, true, true>(a, panel, c, add)
-                  : multiply_bytes_of<kType, true, false>(a, panel, c, add);
-    }
+    if (has_byte_dots()) return multiply_bytes_of<kType, true>(a, panel, c, add);
   }
-  near ? multiply_bytes_of<kType, false, true>(a, panel, c, add)
-       : multiply_bytes_of<kType, false, false>(a, panel, c, add);
+  multiply_bytes_of<kType, false>(a, panel, c, add);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ HWY_INLINE uint32_t largest_bits(const float* x) {
   return hn::GetLane(hn::MaxOfLanes(bits, most));
 }
 
-/// Integers of 16 bits as bytes; of near the low ones, whose high ones are left in `high`.
-template <bool kNear>
+/// A group as integers, and the sums of its halves.
+template <bool kWide>
 HWY_INLINE void fill_group(const float* x, float inverse, int8_t* low, int8_t* high, int32_t* sums) {
   const RowTag d;
   const RowIntegers integers;
@@ -43,7 +43,7 @@ HWY_INLINE void fill_group(const float* x, float inverse, int8_t* low, int8_t* h
       const int64_t k = half * kByteGroup / 2 + n;
       const auto a = hn::NearestInt(hn::Mul(hn::LoadU(d, x + k), factor));
       sum = hn::Add(sum, a);
-      if constexpr (kNear) {
+      if constexpr (kWide) {
         const auto upper = hn::ShiftRight<8>(hn::Add(a, hn::Set(integers, 128)));
         hn::StoreU(hn::DemoteTo(bytes, upper), bytes, high + k);
         hn::StoreU(hn::DemoteTo(bytes, hn::Sub(a, hn::ShiftLeft<8>(upper))), bytes, low + k);
@@ -57,29 +57,34 @@ HWY_INLINE void fill_group(const float* x, float inverse, int8_t* low, int8_t* h
 
 }  // namespace
 
-void fill_rows(const ConstMatrixView& a, const ByteRows& to, int64_t begin, int64_t end) {
+void fill_rows(const ConstMatrixView& a, WideGroups wide, const ByteRows& to, int64_t begin, int64_t end) {
   const int64_t groups = to.depth / kByteGroup;
-  const bool near = to.high != nullptr;
-  const float most = near ? 32512.0f : 127.0f;
   for (int64_t r = begin; r < end; ++r) {
+    float* const scales = to.scale + r * groups;  // until they are made: the largest magnitudes
+    double squares = 0;
+    for (int64_t g = 0; g < groups; ++g) {
+      const float largest = std::bit_cast<float>(largest_bits(a.row(r) + g * kByteGroup));
+      scales[g] = largest;
+      squares += static_cast<double>(largest) * largest;
+    }
+    // Where a group is not finite the bound is not, and no group is wide.
+    const double bound = wide == WideGroups::kAll ? -1 : 2 * squares / static_cast<double>(groups);
     for (int64_t g = 0; g < groups; ++g) {
       const float* const x = a.row(r) + g * kByteGroup;
       const int64_t at = r * to.depth + g * kByteGroup;
-      const float largest = std::bit_cast<float>(largest_bits(x));
+      const float largest = scales[g];
       const bool is_finite = largest <= std::numeric_limits<float>::max();
       const bool is_zero = !is_finite || largest < 0x1p-100f;
+      const bool is_wide = !is_zero && static_cast<double>(largest) * largest > bound;
       // Not-a-number times 0 would not be an integer, so such groups are 0 times a scale that is not a number.
       HWY_ALIGN static constexpr float kZeros[kByteGroup] = {};
-      const float inverse = is_zero ? 0.0f : most / largest;
-      int8_t* const low = to.low + at;
+      const float* const from = is_finite ? x : kZeros;
+      const float most = is_wide ? 32512.0f : 127.0f, inverse = is_zero ? 0.0f : most / largest;
       int32_t* const sums = to.sum + 2 * (r * groups + g);
-      if (near) {
-        fill_group<true>(is_finite ? x : kZeros, inverse, low, to.high + at, sums);
-      } else {
-        fill_group<false>(is_finite ? x : kZeros, inverse, low, nullptr, sums);
-      }
-      const float scale = is_zero ? 0.0f : largest / most;
-      to.scale[r * groups + g] = is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
+      is_wide ? fill_group<true>(from, inverse, to.low + at, to.high + at, sums)
+              : fill_group<false>(from, inverse, to.low + at, nullptr, sums);
+      to.wide[r * groups + g] = is_wide ? 1 : 0;
+      scales[g] = !is_finite ? std::numeric_limits<float>::quiet_NaN() : is_zero ? 0.0f : largest / most;
     }
   }
 }
@@ -93,33 +98,36 @@ HWY_EXPORT(fill_rows);
 
 ByteRows ByteRows::rows_between(int64_t begin, int64_t end) const {
   MH_ASSERT(0 <= begin && begin <= end && end <= rows);
+  const int64_t groups = depth / kByteGroup;
   return {.rows = end - begin,
           .depth = depth,
           .low = low + begin * depth,
-          .high = high == nullptr ? nullptr : high + begin * depth,
-          .scale = scale + begin * (depth / kByteGroup),
-          .sum = sum + begin * (depth / kByteGroup) * 2};
+          .high = high + begin * depth,
+          .scale = scale + begin * groups,
+          .sum = sum + begin * groups * 2,
+          .wide = wide + begin * groups};
 }
 
-int64_t byte_rows_bytes(int64_t rows, int64_t depth, bool near) {
-  return rows * (depth * (near ? 2 : 1) + depth / kByteGroup * 12);
+int64_t byte_rows_bytes(int64_t rows, int64_t depth) {
+  return rows * (2 * depth + depth / kByteGroup * 13);
 }
 
-ByteRows place_byte_rows(int64_t rows, int64_t depth, bool near, std::byte* memory) {
+ByteRows place_byte_rows(int64_t rows, int64_t depth, std::byte* memory) {
   MH_ASSERT(depth % kByteGroup == 0);
   const int64_t groups = rows * (depth / kByteGroup);
   std::byte* const bytes = memory + groups * 12;
   return {.rows = rows,
           .depth = depth,
           .low = reinterpret_cast<int8_t*>(bytes),
-          .high = near ? reinterpret_cast<int8_t*>(bytes + rows * depth) : nullptr,
+          .high = reinterpret_cast<int8_t*>(bytes + rows * depth),
           .scale = reinterpret_cast<float*>(memory),
-          .sum = reinterpret_cast<int32_t*>(memory + groups * 4)};
+          .sum = reinterpret_cast<int32_t*>(memory + groups * 4),
+          .wide = reinterpret_cast<uint8_t*>(bytes + 2 * rows * depth)};
 }
 
-void fill_byte_rows(ConstMatrixView a, const ByteRows& to, int64_t begin, int64_t end) {
+void fill_byte_rows(ConstMatrixView a, WideGroups wide, const ByteRows& to, int64_t begin, int64_t end) {
   MH_ASSERT(a.rows == to.rows && a.cols == to.depth);
-  HWY_DYNAMIC_DISPATCH(fill_rows)(a, to, begin, end);
+  HWY_DYNAMIC_DISPATCH(fill_rows)(a, wide, to, begin, end);
 }
 
 }  // namespace mh

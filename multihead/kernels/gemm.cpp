@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
-#include <vector>
 
 #include "multihead/base/thread_pool.h"
-#include "multihead/kernels/block_panels.h"
 #include "multihead/kernels/product_rows.h"
 #include "multihead/kernels/simd.h"
 
@@ -22,7 +19,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 
-int64_t panel_width() {
+int64_t product_panel() {
   return kPanel;
 }
 
@@ -40,8 +37,8 @@ void multiply_rows(const ProductRows& rows, const PackedMatrix& b, MatrixView c,
   for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += even) {
     const int64_t depth = std::min(even, b.rows() - k0);
     for (int64_t p = first; p < last; ++p) {
-      if (b.has_blocks()) {
-        const PackedMatrix::BlockPanel& panel = b.block_panel(p);
+      if (b.kind() != PanelKind::kFloat32) {
+        const PackedMatrix::SmallPanel& panel = b.small_panel(p);
         const MatrixView to{c.data + panel.column, c.rows, panel.width, c.stride};
         multiply_small_panel(rows, b, p, k0, depth, to, add || k0 > 0);
         continue;
@@ -77,108 +74,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace mh {
-HWY_EXPORT(panel_width);
+HWY_EXPORT(product_panel);
 HWY_EXPORT(multiply_rows);
 HWY_EXPORT(multiply_transposed_block);
 
-void PackedMatrix::reshape(int64_t rows, int64_t cols) {
-  rows_ = rows;
-  cols_ = cols;
-  panel_ = HWY_DYNAMIC_DISPATCH(panel_width)();
-  precision_ = Precision::kSame;
-  block_panels_.clear();
-  data_.resize((cols + panel_ - 1) / panel_ * panel_ * rows);
-  const int64_t whole = cols / panel_ * panel_ * rows;
-  std::fill_n(data_.data() + whole, data_.size() - whole,
-              0.0f);  // the last panel, where columns end before it
-}
-
-// Rows k0 and columns n0 on of B are `part` [K', N'], a panel a task.
-void PackedMatrix::place(const StoredMatrix& part, int64_t k0, int64_t n0) {
-  const int64_t first = n0 / panel_, last = (n0 + part.cols - 1) / panel_;
-  parallel_for(part.cols == 0 ? 0 : last - first + 1, [&](int64_t task) {
-    const int64_t panel = first + task, begin = std::max(n0, panel * panel_),
-                  end = std::min(n0 + part.cols, (panel + 1) * panel_);
-    float* to = data_.data() + panel * panel_ * rows_ + k0 * panel_ + begin % panel_;
-    if (part.col_stride == 1) {
-      for (int64_t k = 0; k < part.rows; ++k) part.read_row(k, begin - n0, end - begin, to + k * panel_);
-      return;
-    }
-    // The file has it the other way round: squares of 16 numbers, so that both sides stay in the nearest
-    // cache.
-    for (int64_t k = 0; k < part.rows; k += 16) {
-      const int64_t k_end = std::min(k + 16, part.rows);
-      for (int64_t n = begin; n < end; ++n) {
-        for (int64_t kk = k; kk < k_end; ++kk) to[kk * panel_ + n - begin] = part(kk, n - n0);
-      }
-    }
-  });
-}
-
-void PackedMatrix::pack(std::span<const StoredMatrix> parts) {
-  MH_ASSERT(!parts.empty());
-  int64_t cols = 0;
-  for (const auto& part : parts) {
-    MH_ASSERT(part.rows == parts[0].rows);
-    cols += part.cols;
-  }
-  reshape(parts[0].rows, cols);
-  int64_t column = 0;
-  for (const auto& part : parts) {
-    place(part, 0, column);
-    column += part.cols;
-  }
-}
-
-void PackedMatrix::pack_transposed(std::span<const StoredMatrix> parts) {
-  MH_ASSERT(!parts.empty());
-  int64_t rows = 0;
-  for (const auto& part : parts) {
-    MH_ASSERT(part.rows == parts[0].rows);
-    rows += part.cols;
-  }
-  reshape(rows, parts[0].rows);
-  int64_t k0 = 0;
-  for (const auto& part : parts) {
-    place(part.transposed(), k0, 0);
-    k0 += part.cols;
-  }
-}
-
-void PackedMatrix::pack_transposed(std::span<const BlockMatrix* const> parts, Precision precision,
-                                   const std::function<void()>& let_go) {
-  MH_ASSERT(!parts.empty());
-  precision_ = precision;
-  rows_ = parts[0]->cols;
-  cols_ = 0;
-  panel_ = HWY_DYNAMIC_DISPATCH(panel_width)();
-  block_panels_.clear();
-  std::vector<std::pair<const BlockMatrix*, int64_t>>
-      from;  // of each panel: its part, and the first row there
-  int64_t bytes = 0;
-  for (const BlockMatrix* part : parts) {
-    MH_ASSERT(part->cols == rows_ && rows_ % block_layout(part->type).numbers == 0);
-    for (int64_t row = 0; row < part->rows; row += panel_) {
-      block_panels_.push_back({.type = part->type,
-                               .column = cols_ + row,
-                               .width = std::min(panel_, part->rows - row),
-                               .at = bytes});
-      from.emplace_back(part, row);
-      bytes += block_panel_bytes(part->type, rows_, panel_);
-    }
-    cols_ += part->rows;
-  }
-  blocks_.resize(bytes);
-  constexpr int64_t kAtOnce = 8 << 20;  // bytes
-  const int64_t at_once = std::max<int64_t>(1, kAtOnce * panels() / std::max<int64_t>(1, bytes));
-  for (int64_t begin = 0; begin < panels(); begin += at_once) {
-    parallel_for(std::min(at_once, panels() - begin), [&](int64_t task) {
-      const int64_t p = begin + task;
-      const auto& [part, row] = from[static_cast<size_t>(p)];
-      pack_block_panel(*part, row, block_panel(p).width, panel_, blocks_.data() + block_panel(p).at);
-    });
-    let_go();
-  }
+int64_t panel_width() {
+  return HWY_DYNAMIC_DISPATCH(product_panel)();
 }
 
 void detail::multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
@@ -251,7 +152,7 @@ void multiply_transposed(ConstMatrixView a, ConstMatrixView b, MatrixView c, Wri
     throw ShapeError(fmt::format("multiply_transposed: [{},{}]^T x [{},{}] into [{},{}]", a.rows, a.cols,
                                  b.rows, b.cols, c.rows, c.cols));
   }
-  const int64_t panel = HWY_DYNAMIC_DISPATCH(panel_width)();
+  const int64_t panel = panel_width();
   const int64_t panels = (c.cols + panel - 1) / panel;
   // A panel of B is copied once for each task that uses it, so a task takes many rows of C.
   constexpr int64_t kRows = 132;

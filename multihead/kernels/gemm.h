@@ -9,76 +9,16 @@
 // shape alone, so the result has the same bits for any number of threads.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <type_traits>
-#include <vector>
 
 #include "multihead/base/aligned.h"
-#include "multihead/base/block_matrix.h"
 #include "multihead/base/matrix_view.h"
-#include "multihead/base/precision.h"
-#include "multihead/base/stored_matrix.h"
+#include "multihead/kernels/packed_matrix.h"
 
 namespace mh {
 
 enum class Write { kOverwrite, kAdd };
-
-/// The right factor B [K, N] of a product, copied into panels: of float32, or of the blocks that a file has.
-class PackedMatrix {
- public:
-  PackedMatrix() = default;
-
-  /// B = [parts[0] | parts[1] | ...], each [K, n_i], straight from where they are stored. When called again
-  /// it uses the same memory.
-  void pack(std::span<const StoredMatrix> parts);
-  /// B = [parts[0] | parts[1] | ...]^T, each [N, k_i]: for dX = dY W^T and for logits = h E^T.
-  void pack_transposed(std::span<const StoredMatrix> parts);
-  /// B = [parts[0] | parts[1] | ...]^T, each [n_i, K], whose numbers stay blocks (kernels/block_panels.h), and are multiplied with
-  /// rows of float32 or with rounded ones. let_go() is called whenever some MiB of them have been copied, so that no second copy
-  /// of a large matrix stays in memory.
-  void pack_transposed(std::span<const BlockMatrix* const> parts, Precision precision,
-                       const std::function<void()>& let_go);
-  void pack(const StoredMatrix& b) { pack({&b, 1}); }
-  void pack_transposed(const StoredMatrix& b) { pack_transposed({&b, 1}); }
-  void pack(ConstMatrixView b) { pack(StoredMatrix::of(b)); }
-  void pack_transposed(ConstMatrixView b) { pack_transposed(StoredMatrix::of(b)); }
-
-  int64_t rows() const { return rows_; }    // K
-  int64_t cols() const { return cols_; }    // N
-  int64_t panel() const { return panel_; }  // columns of a panel; the last panel is filled with zeros
-  int64_t panels() const {
-    if (has_blocks()) return static_cast<int64_t>(block_panels_.size());
-    return panel_ > 0 ? (cols_ + panel_ - 1) / panel_ : 0;
-  }
-  /// Panel p: [K, panel], contiguous. REQUIRES: !has_blocks().
-  const float* panel_data(int64_t p) const { return data_.data() + p * rows_ * panel_; }
-
-  /// A panel that stays blocks: columns [column, column + width) of B.
-  struct BlockPanel {
-    BlockType type;
-    int64_t column, width;
-    int64_t at;  // bytes from the first panel
-  };
-  bool has_blocks() const { return !block_panels_.empty(); }
-  Precision precision() const { return precision_; }
-  /// Whether rows of A are rounded before they are multiplied (kernels/product_rows.h).
-  bool rounds_rows() const { return has_blocks() && precision_ != Precision::kSame; }
-  const BlockPanel& block_panel(int64_t p) const { return block_panels_[static_cast<size_t>(p)]; }
-  const std::byte* block_data(int64_t p) const { return blocks_.data() + block_panel(p).at; }
-
- private:
-  void reshape(int64_t rows, int64_t cols);
-  void place(const StoredMatrix& part, int64_t k0, int64_t n0);
-
-  int64_t rows_ = 0, cols_ = 0, panel_ = 0;
-  Precision precision_ = Precision::kSame;
-  AlignedBuffer<float> data_;
-  std::vector<BlockPanel> block_panels_;  // empty: float32
-  AlignedBuffer<std::byte> blocks_;
-};
 
 /// Rows of one task of multiply(): few enough for the cache, and fixed, so that results do not depend on
 /// threads.

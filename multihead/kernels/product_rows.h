@@ -8,13 +8,18 @@
 #include "multihead/base/aligned.h"
 #include "multihead/base/matrix_view.h"
 #include "multihead/kernels/byte_rows.h"
-#include "multihead/kernels/gemm.h"
+#include "multihead/kernels/channel_rows.h"
+#include "multihead/kernels/half_panels.h"
+#include "multihead/kernels/packed_matrix.h"
 
 namespace mh {
 
 struct ProductRows {
   ConstMatrixView numbers;  // A
-  ByteRows bytes = {};      // the same, where B's panels are blocks that are multiplied as integers
+  // The same rounded, as B's kind of panels wants it.
+  ByteRows bytes = {};        // kBlocks
+  HalfRows halves = {};       // kHalves
+  ChannelRows channels = {};  // kChannels
 
   ProductRows rows_between(int64_t begin, int64_t end) const;
 };

@@ -37,7 +37,7 @@ HWY_INLINE void panel_logits(const OutputLayer& layer, const ProductRows& rows, 
   const ConstMatrixView& states = rows.numbers;
   const int64_t column = p * kPanel;
   const int64_t width = std::min(kPanel, layer.logits->cols() - column);
-  if (layer.logits->has_blocks()) {
+  if (layer.logits->kind() != PanelKind::kFloat32) {
     multiply_small_panel(rows, *layer.logits, p, 0, states.cols, {to, states.rows, kPanel, kPanel}, false);
   } else {
     multiply_panel({.data = states.data,

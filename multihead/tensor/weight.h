@@ -3,9 +3,10 @@
 // A weight [rows, cols] knows where its numbers are:
 //
 //   - in memory of its own, where training changes them;
-//   - in a file that is mapped into memory, as the file has them: float32 or bfloat16, transposed, or as columns
-//     of a fused matrix;
-//   - in a file whose numbers must be converted to be read (NumberSource): quantised ones, or float16.
+//   - in a file that is mapped into memory, as the file has them: float32, bfloat16 or float16, transposed, or as
+//     columns of a fused matrix;
+//   - in a file whose numbers must be converted to be read (NumberSource): quantised ones, or those whose rows
+//     change places.
 //
 // Products borrow() a weight and pack it into panels (kernels/gemm.h), or its blocks() if it has them; that is the only copy
 // that inference keeps. Whoever asks for float32 rows (data(), view(), tensor()) gets them copied into memory of the weight's

@@ -44,7 +44,7 @@ void expect_the_same_bits(const std::vector<const RandomBlocks*>& parts, int64_t
   blocks.pack_transposed(matrices, Precision::kSame, [&] { ++let_go; });
   EXPECT_EQ(let_go, 1);  // a few hundred KiB
   floats.pack(stored);
-  ASSERT_TRUE(blocks.has_blocks());
+  ASSERT_EQ(blocks.kind(), PanelKind::kBlocks);
   ASSERT_EQ(blocks.cols(), floats.cols());
   const Tensor x = rows_of(rows, floats.rows());
   Tensor y(rows, cols), expected(rows, cols);
@@ -107,7 +107,7 @@ TEST(BlockPanelThreads, FloatsTakeTheirPlace) {
   packed.pack_transposed({&part, 1}, Precision::kSame, [] {});
   const Tensor other = rows_of(64, 33), x = rows_of(2, 64);
   packed.pack(other.view());
-  EXPECT_FALSE(packed.has_blocks());
+  EXPECT_EQ(packed.kind(), PanelKind::kFloat32);
   PackedMatrix fresh;
   fresh.pack(other.view());
   Tensor y(2, 33), expected(2, 33);

@@ -1,0 +1,121 @@
+// Products of each precision with weights of each type: how exact they are, and what their panels are.
+#include "multihead/kernels/packed_matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "multihead/base/random.h"
+#include "multihead/kernels/gemm.h"
+#include "multihead/kernels/half_panels.h"
+#include "multihead/tensor/tensor.h"
+#include "tests/kernels/on_target.h"
+
+namespace mh {
+namespace {
+
+Tensor normal(int64_t rows, int64_t cols, uint64_t seed) {
+  Tensor t(rows, cols);
+  Random random(seed);
+  for (int64_t i = 0; i < t.size(); ++i) t.data()[i] = static_cast<float>(random.normal());
+  return t;
+}
+
+/// A matrix stored as one of the types.
+struct Stored {
+  std::vector<uint16_t> bits;
+  Tensor floats;
+  StoredMatrix matrix;
+
+  Stored(NumberType type, int64_t rows, int64_t cols, uint64_t seed) : floats(normal(rows, cols, seed)) {
+    matrix = StoredMatrix::of(std::as_const(floats).view());
+    if (type == NumberType::kFloat32) return;
+    for (int64_t i = 0; i < floats.size(); ++i)
+      bits.push_back(type == NumberType::kBFloat16 ? to_bfloat16(floats.data()[i])
+                                                   : to_float16(floats.data()[i]));
+    matrix.data = reinterpret_cast<const std::byte*>(bits.data());
+    matrix.type = type;
+  }
+};
+
+class Precisions : public testing::TestWithParam<std::string> {
+ private:
+  OnTarget on_{GetParam()};
+};
+
+TEST_P(Precisions, AreAsExactAsTheySay) {
+  for (const NumberType type : {NumberType::kFloat32, NumberType::kBFloat16, NumberType::kFloat16}) {
+    const Stored a(type, 211, 67, 1), b(type, 211, 130, 2);
+    const std::vector<StoredMatrix> parts = {a.matrix, b.matrix};
+    for (const int64_t rows : {1, 5, 97}) {
+      const Tensor x = normal(rows, 211, 3);
+      for (const Precision precision : {Precision::kSame, Precision::kNear, Precision::kFast}) {
+        PackedMatrix packed;
+        packed.pack(parts, precision);
+        Tensor y(rows, 197);
+        multiply(x.view(), packed, y.view());
+        double error = 0;
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t j = 0; j < 197; ++j) {
+            double right = 0;
+            for (int64_t k = 0; k < 211; ++k)
+              right += static_cast<double>(x(i, k)) * (j < 67 ? a.matrix(k, j) : b.matrix(k, j - 67));
+            error += (y(i, j) - right) * (y(i, j) - right);
+          }
+        }
+        const double relative = std::sqrt(error / static_cast<double>(rows * 197) / 211);  // of a typical sum
+        const double bound = precision == Precision::kSame   ? 1e-6
+                             : precision == Precision::kNear ? 0.004
+                                                             : 0.02;
+        EXPECT_LT(relative, bound) << "type " << static_cast<int>(type) << ", " << rows << " rows";
+      }
+    }
+  }
+}
+
+TEST_P(Precisions, ChooseTheirPanels) {
+  const auto kind = [](std::vector<NumberType> types, Precision precision) {
+    std::vector<Stored> stored;
+    for (const NumberType type : types) stored.emplace_back(type, 35, 3, 1);
+    std::vector<StoredMatrix> parts;
+    for (const Stored& one : stored) parts.push_back(one.matrix);
+    PackedMatrix packed;
+    packed.pack(parts, precision);
+    EXPECT_EQ(packed.rounds_rows(),
+              precision == Precision::kFast || (precision == Precision::kNear && bfloat16_dots_are_fast()));
+    return packed.kind();
+  };
+  constexpr NumberType kFloat = NumberType::kFloat32, kBrain = NumberType::kBFloat16,
+                       kHalf = NumberType::kFloat16;
+  EXPECT_EQ(kind({kFloat}, Precision::kSame), PanelKind::kFloat32);
+  EXPECT_EQ(kind({kBrain, kBrain}, Precision::kSame), PanelKind::kHalves);
+  EXPECT_EQ(kind({kHalf}, Precision::kSame), PanelKind::kHalves);
+  EXPECT_EQ(kind({kHalf, kBrain}, Precision::kSame), PanelKind::kFloat32);
+  EXPECT_EQ(kind({kFloat, kHalf}, Precision::kSame), PanelKind::kFloat32);
+  for (const NumberType type : {kFloat, kBrain, kHalf})
+    EXPECT_EQ(kind({type}, Precision::kFast), PanelKind::kChannels);
+  const bool fast = bfloat16_dots_are_fast();
+  EXPECT_EQ(kind({kFloat}, Precision::kNear), fast ? PanelKind::kHalves : PanelKind::kFloat32);
+  EXPECT_EQ(kind({kHalf, kFloat}, Precision::kNear), fast ? PanelKind::kHalves : PanelKind::kFloat32);
+  EXPECT_EQ(kind({kHalf, kHalf}, Precision::kNear), PanelKind::kHalves);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Precisions, testing::ValuesIn(dispatch_targets()),
+                         [](const auto& tested) { return tested.param; });
+
+// For gradients and for whoever asks for no precision, panels are float32 whatever the numbers are stored as.
+TEST(PackedMatrixKind, IsFloat32WithoutAPrecision) {
+  const Stored halves(NumberType::kBFloat16, 35, 3, 1);
+  PackedMatrix packed;
+  packed.pack({&halves.matrix, 1}, Precision::kFast);
+  packed.pack(halves.matrix);
+  EXPECT_EQ(packed.kind(), PanelKind::kFloat32);
+  EXPECT_EQ(packed.precision(), Precision::kSame);
+  EXPECT_FALSE(packed.rounds_rows());
+}
+
+}  // namespace
+}  // namespace mh
