@@ -19,6 +19,7 @@
 #include "cli/comparison.h"
 #include "cli/embed_lines.h"
 #include "cli/head_changes.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/setting_flags.h"
 #include "cli/verb.h"
@@ -36,7 +37,7 @@ namespace {
 enum class VectorFormat { kJsonLines, kNpy, kRaw };
 
 struct EmbedFlags {
-  std::string model;
+  ModelFlags model;
   TextFlags text;
   VectorFormat format = VectorFormat::kJsonLines;
   std::vector<std::string> similarity;  // two texts
@@ -248,7 +249,7 @@ void run(const EmbedFlags& flags) {
   if (!flags.nearest.empty()) nearest_of(flags.nearest);
   SiteValues changed = changed_heads(flags.changes);
 
-  const SentenceModel model = load_sentence_model(flags.model);
+  const SentenceModel model = load_sentences(flags.model);
   for (const std::string& line : model.remarks) remark(line);
   model.folder.model->check(changed);
   const EmbedTextOptions options = options_of(flags, changed);

@@ -26,7 +26,7 @@ namespace mh::cli {
 namespace {
 
 struct FillFlags {
-  std::string model;
+  ModelFlags model;
   TextFlags text;
   std::vector<std::string> texts, second_texts;
   HeadChangeFlags changes;

@@ -34,7 +34,8 @@ constexpr EnumNames<GenerationEnd> kEnds = {{"end_token", GenerationEnd::kEndTok
                                             {"max_positions", GenerationEnd::kMaxPositions}};
 
 struct GenerateFlags {
-  std::string model, chat_file;
+  ModelFlags model;
+  std::string chat_file;
   TextFlags text;
   std::vector<std::string> prompts;
   HeadChangeFlags changes;
@@ -100,8 +101,8 @@ std::string one_line(std::string text) {
 /// --chat may stand without a file before the model: what was taken for its file is the model then.
 void tell_chat_from_model(GenerateFlags& flags) {
   flags.options.chat = flags.verb->get_option("--chat")->count() > 0;
-  if (flags.model.empty()) flags.model.swap(flags.chat_file);
-  if (flags.model.empty()) throw UsageError(missing(*flags.verb, *flags.verb->get_option("--model")));
+  if (flags.model.path.empty()) flags.model.path.swap(flags.chat_file);
+  if (flags.model.path.empty()) throw UsageError(missing(*flags.verb, *flags.verb->get_option("--model")));
 }
 
 /// Without a prompt a terminal is where somebody types messages.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "cli/common.h"
@@ -13,6 +14,7 @@
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/tensor_files.h"
 #include "multihead/io/config.h"
 
 namespace mh::cli {
@@ -41,6 +43,53 @@ std::vector<FileSize> files_of(const ModelFolder& folder) {
   }
   std::sort(files.begin(), files.end(), [](const FileSize& a, const FileSize& b) { return a.name < b.name; });
   return files;
+}
+
+/// Tensors of the files that are stored alike.
+struct StoredAlike {
+  std::string type;  // as the file calls it
+  int64_t tensors = 0, bytes = 0;
+};
+
+/// As the files have them, an adapter left out. What takes most bytes comes first.
+std::vector<StoredAlike> weights_of(const ModelFolder& folder) {
+  const FolderSource& source = *folder.source;
+  const bool is_safetensors = source.has(kWeightsFile) || source.has(kWeightsIndexFile);
+  const TensorFiles files = is_safetensors ? TensorFiles::open(source) : source.tensors();
+  std::vector<StoredAlike> found;
+  for (const auto& [name, tensor] : files.tensors()) {
+    auto alike =
+        std::find_if(found.begin(), found.end(), [&](const auto& of) { return of.type == tensor.type; });
+    if (alike == found.end()) alike = found.insert(alike, {.type = tensor.type});
+    ++alike->tensors;
+    alike->bytes += tensor.bytes;
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return found;
+}
+
+/// "90.9 MB".
+std::string bytes_text(int64_t bytes) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
+  for (const auto& [size, unit] : kUnits) {
+    if (static_cast<double>(bytes) >= size)
+      return fmt::format("{:.1f} {}", static_cast<double>(bytes) / size, unit);
+  }
+  return counted(bytes, "byte");
+}
+
+/// "weights       Q4_1 66.4 MB, Q8_0 30.1 MB", on as many lines of 80 columns as it takes.
+std::string weights_rows(const ModelFolder& folder) {
+  const std::vector<StoredAlike> all = weights_of(folder);
+  std::string text, line = fmt::format("{:<13}", "weights");
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string one =
+        fmt::format(" {} {}{}", all[i].type, bytes_text(all[i].bytes), i + 1 < all.size() ? "," : "");
+    if (line.size() + one.size() > 80) text += std::exchange(line, std::string(13, ' ')) + "\n";
+    line += one;
+  }
+  return text + line + "\n";
 }
 
 /// The different numbers of a stack's layers, smallest first.
@@ -85,6 +134,9 @@ double rounded(float rate) {
 }
 
 void describe_parts(const ModelFolder& folder, ordered_json& json) {
+  json["weights"] = ordered_json::array();
+  for (const StoredAlike& alike : weights_of(folder))
+    json["weights"].push_back({{"type", alike.type}, {"tensors", alike.tensors}, {"bytes", alike.bytes}});
   json["attentions"] = ordered_json::array();
   for (const auto& [name, heads, place] : folder.model->attentions()) {
     json["attentions"].push_back({{"name", name}, {"heads", heads}});
@@ -123,8 +175,9 @@ std::string positions_text(Positions positions, int32_t longest) {
 
 std::string parts_table(const ModelFolder& folder) {
   const auto attentions = folder.model->attentions();
-  std::string text = fmt::format("attentions    (name a head as {}.{})\n", attentions.front().name,
-                                 attentions.front().heads - 1);
+  std::string text = weights_rows(folder);
+  text += fmt::format("attentions    (name a head as {}.{})\n", attentions.front().name,
+                      attentions.front().heads - 1);
   for (const auto& [name, heads, place] : attentions) {
     text +=
         fmt::format("  {:<28}{}\n", name, heads == 1 ? "head 0" : fmt::format("heads 0 to {}", heads - 1));

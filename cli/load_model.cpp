@@ -6,10 +6,20 @@
 #include <system_error>
 
 #include "cli/common.h"
+#include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/models/use_precision.h"
 
 namespace mh::cli {
+
+Flag* add_model(Verb& verb, ModelFlags& model, const std::string& help) {
+  Flag* const folder = add_model(verb, model.path, help);
+  add_choice(verb, "--precision", model.precision, kPrecisionNames,
+             "How exactly products with weights are computed: near rounds their inputs to 16 bits, fast to "
+             "8, which takes less time");
+  return folder;
+}
 
 ModelFolder load_model(const std::string& path) {
   ModelFolder folder = load_model_folder(path);
@@ -17,10 +27,23 @@ ModelFolder load_model(const std::string& path) {
   return folder;
 }
 
-ScoredModel load_scored(const std::string& path) {
-  ScoredModel model = load_scored_model(path);
-  for (const std::string& line : model.remarks()) remark(line);
-  return model;
+ModelFolder load_model(const ModelFlags& model) {
+  ModelFolder folder = load_model(model.path);
+  use_precision(*folder.model, model.precision);
+  return folder;
+}
+
+ScoredModel load_scored(const ModelFlags& model) {
+  ScoredModel scored = load_scored_model(model.path);
+  for (const std::string& line : scored.remarks()) remark(line);
+  use_precision(*scored.folder().model, model.precision);
+  return scored;
+}
+
+SentenceModel load_sentences(const ModelFlags& model) {
+  SentenceModel sentences = load_sentence_model(model.path);
+  use_precision(*sentences.folder.model, model.precision);
+  return sentences;
 }
 
 namespace {

@@ -26,7 +26,8 @@ namespace mh::cli {
 namespace {
 
 struct ScoreFlags {
-  std::string model, source, target;
+  ModelFlags model;
+  std::string source, target;
   TextFlags text;
   ScoreOptions options;
   WindowOptions windows;
@@ -47,8 +48,9 @@ double sum_of(const std::vector<float>& tokens) {
 
 void score_translations(ScoreFlags& flags, const ModelFolder& folder) {
   if (flags.source.empty() || flags.target.empty()) {
-    throw UsageError(fmt::format(
-        "{} translates: give its sources with --source and their translations with --target", flags.model));
+    throw UsageError(
+        fmt::format("{} translates: give its sources with --source and their translations with --target",
+                    flags.model.path));
   }
   ModelText text = text_or_ids(folder, flags.token_ids, flags.strict);
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
@@ -71,7 +73,7 @@ void score_translations(ScoreFlags& flags, const ModelFolder& folder) {
 
 void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
   if (!flags.source.empty() || !flags.target.empty())
-    throw UsageError(fmt::format("{} does not translate: give its text with --input", flags.model));
+    throw UsageError(fmt::format("{} does not translate: give its text with --input", flags.model.path));
   if (flags.token_ids) throw UsageError("--token-ids is for translators; give text");
   if (flags.strict) throw UsageError("--strict is for translators; a text of any length is read in windows");
   const Tokenizer& tokenizer = folder.source_tokens();

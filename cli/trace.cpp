@@ -27,7 +27,8 @@ namespace mh::cli {
 namespace {
 
 struct TraceFlags {
-  std::string model, save;
+  ModelFlags model;
+  std::string save;
   FlaggedSettings<ModelLayerSettings> of_model;
   FlaggedSettings<OwnLayerSettings> own;
   FlaggedSettings<RandomLayerSettings> random;
@@ -52,22 +53,24 @@ void refuse_flags_of(const TraceFlags& flags, const Kind& other, const Kind& cho
 }
 
 void check_kind(const TraceFlags& flags) {
-  std::vector<std::string> of_own = flags.own.flags.names(), of_random = flags.random.flags.names();
+  std::vector<std::string> of_model = flags.of_model.flags.names(), of_own = flags.own.flags.names(),
+                           of_random = flags.random.flags.names();
+  of_model.emplace_back("--precision");
   of_own.insert(of_own.end(), {"--heads", "--scale", "--causal"});
   for (const std::string& flag : flags.geometry.names()) of_random.push_back(flag);
   of_random.emplace_back("--geometry");
   const Kind kinds[] = {
-      {"a model folder's layer", flags.of_model.flags.names()},
+      {"a model folder's layer", of_model},
       {"a layer of --weights", of_own},
       {"a random layer", of_random},
   };
-  if (!flags.model.empty() && !flags.own->weights.empty())
+  if (!flags.model.path.empty() && !flags.own->weights.empty())
     throw UsageError("a model folder and --weights are both given; give one of them");
-  const Kind& chosen = kinds[!flags.model.empty() ? 0 : !flags.own->weights.empty() ? 1 : 2];
+  const Kind& chosen = kinds[!flags.model.path.empty() ? 0 : !flags.own->weights.empty() ? 1 : 2];
   for (const Kind& other : kinds) {
     if (&other != &chosen) refuse_flags_of(flags, other, chosen);
   }
-  if (!flags.model.empty() && flags.of_model->text.empty())
+  if (!flags.model.path.empty() && flags.of_model->text.empty())
     throw UsageError("--text is missing; give a sentence for the model to read");
   if (!flags.own->weights.empty() && flags.own->input.empty())
     throw UsageError("--input is missing; give the rows as a .npy file [tokens, d_model]");
@@ -92,7 +95,7 @@ Traced of_model(const TraceFlags& flags) {
   Traced traced{
       trace_attention(*folder.model, name, seen.values),
       {kind == AttentionKind::kEncoderSelf ? seen.source.labels : seen.target.labels, seen.key_labels(kind)}};
-  traced.trace.attention += " of " + flags.model;
+  traced.trace.attention += " of " + flags.model.path;
   return traced;
 }
 
@@ -139,7 +142,7 @@ Traced of_random_layer(const TraceFlags& flags) {
 
 void run(const TraceFlags& flags) {
   check_kind(flags);
-  const Traced traced = !flags.model.empty()          ? of_model(flags)
+  const Traced traced = !flags.model.path.empty()     ? of_model(flags)
                         : !flags.own->weights.empty() ? of_own_weights(flags)
                                                       : of_random_layer(flags);
   if (!flags.save.empty()) save_trace(traced.trace, flags.save);

@@ -27,7 +27,8 @@ namespace mh::cli {
 namespace {
 
 struct TranslateFlags {
-  std::string model, prefix;
+  ModelFlags model;
+  std::string prefix;
   TextFlags text;
   TranslateOptions options;
   AlignOptions align;

@@ -77,7 +77,8 @@ struct ViewInputs {
 };
 
 struct ViewFlags {
-  std::string model, input, output = "heads.html";
+  ModelFlags model;
+  std::string input, output = "heads.html";
   std::vector<std::string> texts;
   FlaggedSettings<ViewInputs> inputs;
   FlaggedSettings<ViewSettings> shown;
@@ -162,7 +163,7 @@ std::vector<RunToShow> runs_of(const ViewFlags& flags) {
                       checkpoint_of(flags.inputs->checkpoints, update).string(), update});
     return runs;
   }
-  runs.push_back({name_of_model(flags.model), flags.model});
+  runs.push_back({name_of_model(flags.model.path), flags.model.path});
   if (!flags.inputs->with.empty()) runs.push_back({name_of_model(flags.inputs->with), flags.inputs->with});
   return runs;
 }
@@ -181,7 +182,8 @@ void check_inputs(const ViewInputs& of) {
 void run(ViewFlags& flags) {
   const ViewInputs& inputs = flags.inputs.settings;
   if (!inputs.checkpoints.empty() && flags.texts.empty() && flags.input.empty())
-    flags.texts.push_back(std::exchange(flags.model, inputs.checkpoints));  // the only argument is the text
+    flags.texts.push_back(
+        std::exchange(flags.model.path, inputs.checkpoints));  // the only argument is the text
   check_inputs(inputs);
   std::vector<PageText> texts = texts_of(flags);
   std::optional<FilesCorpus> corpus;
@@ -192,7 +194,7 @@ void run(ViewFlags& flags) {
   settings.page.mode = !inputs.checkpoints.empty() ? PageMode::kTime
                        : !inputs.with.empty()      ? PageMode::kCompare
                                                    : PageMode::kOne;
-  settings.run.model = flags.model;
+  settings.run.model = flags.model.path;
   settings.run.corpus = corpus ? &*corpus : nullptr;
   settings.run.relations = !inputs.conllu.empty() || !inputs.target_conllu.empty();
   settings.run.alignment = !inputs.alignment.empty();
@@ -200,12 +202,15 @@ void run(ViewFlags& flags) {
   settings.run.remark = [](const std::string& line) { remark(line); };
   HeadsPage page(settings.page);
   const std::vector<RunToShow> runs = runs_of(flags);
+  const auto of = [&](const RunToShow& shown) {
+    return ModelFlags{.path = shown.path, .precision = flags.model.precision};
+  };
   if (runs.size() > 1)
-    translate_missing(load_model(inputs.checkpoints.empty() ? runs.front().path : runs.back().path),
+    translate_missing(load_model(of(inputs.checkpoints.empty() ? runs.front() : runs.back())),
                       settings.run.sites, texts);
   for (const RunToShow& shown : runs) {
     const ScoredModel model =
-        settings.run.importance ? load_scored(shown.path) : ScoredModel(load_model(shown.path));
+        settings.run.importance ? load_scored(of(shown)) : ScoredModel(load_model(of(shown)));
     model.folder().model->check(changed);
     if (!settings.page.head.empty()) model.folder().model->heads_named(HeadPattern(settings.page.head));
     Progress progress("measured", "sentences");

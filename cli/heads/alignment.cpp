@@ -69,7 +69,7 @@ void add_heads_alignment(Verb& heads) {
     if (flags->corpus.alignment.empty())
       throw UsageError("alignments are needed to compare with: give --alignment FILE");
     ObserveHeadsOptions options = flags->report.settings.given();
-    CorpusRun run(load_model(flags->report.model), flags->corpus);
+    CorpusRun run(load_model(flags->report.model_to_run()), flags->corpus);
     run.attach(options);
     flags->report.write(heads_alignment(run.folder(), run.corpus(), options), options, alignment_json,
                         [&](const AlignmentReport& found) {

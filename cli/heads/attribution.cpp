@@ -51,9 +51,9 @@ void run_faithfulness(const AttributionFlags& flags, FaithfulnessOptions options
   FilesCorpus corpus(files);
   Progress progress("measured", "sentences");
   options.progress = [&](int64_t done) { progress.show(done); };
-  const std::string& model = flags.report.model;
+  const ModelFlags model = flags.report.model_to_run();
   flags.report.write(files.pairs.empty() ? faithfulness(load_model(model), corpus, options)
-                                         : faithfulness(load_sentence_model(model), corpus, options),
+                                         : faithfulness(load_sentences(model), corpus, options),
                      options, faithfulness_json, faithfulness_table);
 }
 
@@ -70,10 +70,10 @@ void run_attribution(const AttributionFlags& flags, const Verb& verb) {
   if (verb.get_option("--token")->count() > 0) options.position = flags.position;
   options.remark = [](const std::string& line) { remark(line); };
   if (flags.text.empty()) return run_faithfulness(flags, std::move(settings));
-  const std::string& model = flags.report.model;
+  const ModelFlags model = flags.report.model_to_run();
   flags.report.write(
       flags.second.empty() ? heads_attribution(load_model(model), flags.text, options)
-                           : heads_attribution(load_sentence_model(model), flags.text, flags.second, options),
+                           : heads_attribution(load_sentences(model), flags.text, flags.second, options),
       options,
       [&](const AttributionReport& found, const std::string& name) {
         return attribution_json(found, name, flags.text);

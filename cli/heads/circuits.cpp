@@ -22,14 +22,14 @@ void add_heads_circuits(Verb& heads) {
   auto flags = std::make_shared<Flags>();
   Verb* verb = heads.add_subcommand(
       "circuits", "W_QK and W_OV of every head: spectra, copying, compositions; from the weights alone");
-  flags->report.add(*verb, "Write JSON; all compositions unless --compositions is given");
+  flags->report.add(*verb, "Write JSON; all compositions unless --compositions is given", RunsModel::kNo);
   Flag* compositions = add_number(*verb, "--compositions", flags->shown, {.low = 0},
                                   "How many compositions are shown, the strongest; 0: none are computed");
   verb->footer("Example:\n  multihead heads circuits minilm\n  multihead heads circuits demo --json");
   verb->callback([flags, compositions] {
     CircuitsOptions options = flags->report.settings.given();
     options.compositions = flags->shown > 0;
-    const ModelFolder folder = load_model(flags->report.model);
+    const ModelFolder folder = load_model(flags->report.model.path);
     const auto shown = static_cast<size_t>(flags->shown);
     const auto listed = compositions->count() > 0 ? std::optional(shown) : std::nullopt;
     flags->report.write(

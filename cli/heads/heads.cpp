@@ -33,7 +33,8 @@ namespace mh::cli {
 namespace {
 
 struct HeadsFlags {
-  std::string model, output;
+  ModelFlags model;
+  std::string output;
   CorpusFlags corpus;
   std::string text, target_text, text_pair, save, svg;
   std::vector<std::string> heads;
@@ -121,7 +122,8 @@ void run(HeadsFlags& flags) {
     if (!flags.save.empty()) save_attention(*sentence, flags.save);
   }
   if (flags.json)
-    output = report_json({.model = flags.model,
+    output = report_json({.model = flags.model.path,
+                          .precision = flags.model.precision,
                           .report = report ? &*report : nullptr,
                           .sentence = sentence ? &*sentence : nullptr,
                           .heads = heads});

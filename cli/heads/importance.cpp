@@ -22,7 +22,7 @@ struct ImportanceFlags {
 
 void run_importance(const ImportanceFlags& flags) {
   ImportanceSettings settings = flags.report.settings.given();
-  CorpusRun run(load_scored(flags.report.model), flags.corpus);
+  CorpusRun run(load_scored(flags.report.model_to_run()), flags.corpus);
   run.attach(settings.importance.texts.read);
   const auto top = static_cast<size_t>(flags.top);
   const auto write = [&](const auto& found, const auto& table_of) {

@@ -8,10 +8,10 @@
 #include "cli/heads/heads_verbs.h"
 #include "cli/heads/patch_report.h"
 #include "cli/heads/report_flags.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
-#include "multihead/folders/scored_model.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/patch_json.h"
 
@@ -25,9 +25,8 @@ struct PatchFlags {
   int64_t strongest = 10;
 };
 
-PatchReport patched(const std::string& path, const PatchQuestion& question, const PatchOptions& options) {
-  const ScoredModel model = load_scored_model(path);
-  if (const std::string line = model.folder().remark(); !line.empty()) remark(line);
+PatchReport patched(const ModelFlags& of, const PatchQuestion& question, const PatchOptions& options) {
+  const ScoredModel model = load_scored(of);
   return model.folder().model->predicts() ? heads_patch(model.folder(), question, options)
                                           : heads_patch(model.sentences(), question, options);
 }
@@ -49,7 +48,7 @@ void run_patch(const PatchFlags& flags) {
     progress.expect(all);
     progress.show(done);
   };
-  const PatchReport found = patched(flags.report.model, flags.question, options);
+  const PatchReport found = patched(flags.report.model_to_run(), flags.question, options);
   progress.clear();
   flags.report.write(found, options, patch_json,
                      [&](const PatchReport& patching) { return patching_tables(patching, flags.strongest); });

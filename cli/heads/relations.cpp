@@ -129,7 +129,7 @@ void run_relations(const RelationsFlags& flags) {
   if (flags.corpus.conllu.empty() && flags.corpus.target_conllu.empty())
     throw UsageError("relations are those of dependency trees: give --conllu FILE");
   RelationsOptions options = flags.report.settings.given();
-  CorpusRun run(load_model(flags.report.model), flags.corpus);
+  CorpusRun run(load_model(flags.report.model_to_run()), flags.corpus);
   run.attach(options.observe);
   if (!flags.relation.empty()) options.random = false;
   flags.report.write(heads_relations(run.folder(), run.corpus(), options), options, relations_json,

@@ -2,9 +2,11 @@
 // takes these from a report of that verb, and where the report goes.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/common.h"
+#include "cli/load_model.h"
 #include "cli/setting_flags.h"
 #include "cli/verb.h"
 #include "multihead/base/file.h"
@@ -31,9 +33,14 @@ class SettingsOfReport {
     flags_.take(settings);
     return settings;
   }
+  /// That of the report; none: there is no report, or it does not say.
+  std::optional<Precision> precision() const {
+    return file_.empty() ? std::nullopt : precision_in_report(read_file(file_), file_);
+  }
   template <class Made>
-  std::string with_options(const std::string& report, const Made& made_with) const {
-    return mh::with_options(report, name_, made_with);
+  std::string with_options(const std::string& report, const Made& made_with,
+                           std::optional<Precision> precision = std::nullopt) const {
+    return mh::with_options(report, name_, made_with, precision);
   }
 
  private:
@@ -41,24 +48,41 @@ class SettingsOfReport {
   std::string name_, file_;
 };
 
+enum class RunsModel { kNo, kYes };
+
 template <class Settings>
 struct ReportFlags {
-  std::string model = {}, output = {};
+  ModelFlags model = {};
+  std::string output = {};
   bool json = false;
   SettingsOfReport<Settings> settings = {};
 
-  void add(Verb& verb, const char* help_of_json = "Write JSON instead of a table") {
-    add_model(verb, model, "The model folder, a .gguf file, or demo")->required();
+  const Flag* precision = nullptr;  // null: the model is not run, the report is about its weights
+
+  void add(Verb& verb, const char* help_of_json = "Write JSON instead of a table",
+           RunsModel runs = RunsModel::kYes) {
+    constexpr const char* kHelp = "The model folder, a .gguf file, or demo";
+    (runs == RunsModel::kYes ? add_model(verb, model, kHelp) : add_model(verb, model.path, kHelp))
+        ->required();
+    precision = verb.find("--precision");
     add_output_flag(verb, "-o,--output", output, "Write to this file instead of standard output")
         ->type_name("FILE");
     verb.add_flag("--json", json, help_of_json);
     settings.add(verb);
   }
+  /// As --precision says, or else the report of --options.
+  ModelFlags model_to_run() const {
+    ModelFlags chosen = model;
+    if (precision->count() == 0) chosen.precision = settings.precision().value_or(model.precision);
+    return chosen;
+  }
   /// Writes what was found with these settings as json_of(found, model), with the options, or as table_of(found).
   template <class Found, class Made, class JsonOf, class TableOf>
   void write(const Found& found, const Made& made_with, const JsonOf& json_of,
              const TableOf& table_of) const {
-    write_text(output, json ? settings.with_options(json_of(found, model), made_with) : table_of(found));
+    if (!json) return write_text(output, table_of(found));
+    const auto ran = precision == nullptr ? std::nullopt : std::optional(model_to_run().precision);
+    write_text(output, settings.with_options(json_of(found, model.path), made_with, ran));
   }
 };
 

@@ -149,7 +149,7 @@ void add_heads_similar(Verb& heads) {
       "  multihead heads similar smollm2.gguf -i corpus.txt --json");
   verb->callback([flags] {
     SimilarOptions options = flags->report.settings.given();
-    CorpusRun run(load_model(flags->report.model), flags->corpus);
+    CorpusRun run(load_model(flags->report.model_to_run()), flags->corpus);
     run.attach(options.observe);
     const SimilarReport similar = heads_similar(run.folder(), run.corpus(), options);
     if (!flags->svg.empty()) write_text(flags->svg, draw_similar(similar));

@@ -96,7 +96,7 @@ void add_heads_stats(Verb& heads) {
       "  multihead heads stats demo -i test.en --target test.de");
   verb->callback([flags] {
     ObserveHeadsOptions options = flags->report.settings.given();
-    CorpusRun run(load_model(flags->report.model), flags->corpus);
+    CorpusRun run(load_model(flags->report.model_to_run()), flags->corpus);
     run.attach(options);
     flags->report.write(heads_stats(run.folder(), run.corpus(), options), options, stats_json, stats_table);
   });

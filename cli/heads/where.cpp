@@ -36,7 +36,7 @@ void run_where(const WhereFlags& flags) {
         fmt::format("give --all or heads, not both: leave out --all or {}", flags.heads.front()));
   WhereOptions settings = flags.report.settings.given();
   for (const std::string& head : flags.heads) settings.evidence.heads.emplace_back(head);
-  CorpusRun run(load_model(flags.report.model), flags.corpus);
+  CorpusRun run(load_model(flags.report.model_to_run()), flags.corpus);
   run.attach(settings.read);
   const bool colours =
       flags.report.output.empty() && picture_options().cells == HeatMapOptions::Cells::kColours;

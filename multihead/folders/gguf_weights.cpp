@@ -1,6 +1,7 @@
 #include "multihead/folders/gguf_weights.h"
 
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,6 +101,7 @@ TensorFiles gguf_weights(const GgufFile& file, const GgufArchitecture& architect
     const bool is_vector = tensor.shape.size() == 1;
     FileTensor found{.shape = tensor.shape,
                      .type = gguf_type_name(static_cast<uint32_t>(tensor.type)),
+                     .bytes = std::ssize(tensor.bytes),
                      .numbers = nullptr,
                      .not_finite = [file, &tensor] { return file.not_finite(tensor); }};
     if (plus_one) {

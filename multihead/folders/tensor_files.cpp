@@ -140,8 +140,11 @@ TensorFiles::TensorFiles(SafetensorsFile file, std::string name) : name_(std::mo
 
 void TensorFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
   for (const TensorEntry& entry : file->entries()) {
-    FileTensor tensor{
-        .shape = entry.shape, .type = dtype_name(entry.dtype), .numbers = nullptr, .not_finite = nullptr};
+    FileTensor tensor{.shape = entry.shape,
+                      .type = dtype_name(entry.dtype),
+                      .bytes = static_cast<int64_t>(entry.end - entry.begin),
+                      .numbers = nullptr,
+                      .not_finite = nullptr};
     const std::string& name = entry.name;  // lives in the file
     tensor.not_finite = not_finite_in(file, entry);
     if (const std::optional<NumberType> type = kept_type(entry.dtype)) {

@@ -50,7 +50,9 @@ struct StoredNumbers {
 /// A tensor of a file of weights, whatever the file's format.
 struct FileTensor {
   std::vector<int64_t> shape;
-  std::string type;  // as the file calls it, for messages
+  std::string type;  // as the file calls it
+  /// In the file. Of a sum with an adapter, which no file has: 0.
+  int64_t bytes = 0;
   /// Maps the numbers, or converts them; empty when they are no floating-point numbers.
   std::function<StoredNumbers()> numbers;
   /// How many numbers are infinite or NaN, found where they lie: it takes no memory. Empty as `numbers` is.

@@ -11,6 +11,8 @@ from ._arguments import checked
 from ._edits import Changes, edits_of, tell_unread
 from ._names import Head, HeadName, head_name
 
+Precision = Literal["same", "near", "fast"]
+
 
 class ModelFacts:
     """What all parts of a :class:`multihead.Model` share."""
@@ -24,6 +26,11 @@ class ModelFacts:
     def path(self) -> str:
         """The folder or file that it was read from; "demo" of the model that comes with multihead."""
         return self._native.path
+
+    @property
+    def precision(self) -> Precision:
+        """How exactly products with weights are computed, as :func:`multihead.load` was told."""
+        return cast(Precision, self._native.precision)
 
     @property
     def kind(self) -> Literal["encoder", "causal", "translator"]:
@@ -94,9 +101,10 @@ class ModelFacts:
             raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {self._can_words()}")
 
     def __repr__(self) -> str:
+        precision = "" if self.precision == "same" else f", precision {self.precision}"
         return (
-            f"<{self.model_type} {self._name!r}: {self.kind}, {self.parameter_count:,} parameters, {len(self.heads)} heads; "
-            f"can {self._can_words()}>"
+            f"<{self.model_type} {self._name!r}: {self.kind}, {self.parameter_count:,} parameters, {len(self.heads)} heads"
+            f"{precision}; can {self._can_words()}>"
         )
 
     def _can_words(self) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from . import _native
 from ._arguments import checked
+from ._facts import Precision
 from ._folders import model_path
 from ._inside import Inside
 from ._names import HeadNames, listed
@@ -52,26 +53,31 @@ class Model(TextTasks, Inside):
 
 
 @checked
-def load(folder: str | os.PathLike[str]) -> Model:
+def load(folder: str | os.PathLike[str], *, precision: Precision = "same") -> Model:
     """Loads a model: a folder of Transformers, sentence-transformers or multihead, a .gguf file, "demo", or the name of a model in
     Hugging Face's local cache such as "sentence-transformers/all-MiniLM-L6-v2". Nothing is downloaded, and weights stay in their
     files, which are mapped into memory. What is worth knowing of the folder, such as tensors that are not read, is a
     ``multihead.Remark`` warning.
+
+    Args:
+        precision: how exactly products with weights are computed (docs/precision.md): "same", float32 on the numbers of the file;
+            "near" rounds their inputs to 16 bits and "fast" to 8, which takes less time.
 
     Raises:
         MissingFileError (a FileNotFoundError): there is no such folder, or a file of it is missing.
         FormatError (a ValueError): another architecture, or a damaged file.
     """
     name = os.fspath(folder)
-    native = _native.Model(model_path(folder))
+    native = _native.Model(model_path(folder), precision)
     for line in native.remarks:
         remark(line)
     return Model(native, os.path.basename(os.path.normpath(name)) or name)
 
 
-def demo() -> Model:
-    """The translator that comes with multihead: English to German, 630,688 parameters, 24 heads."""
-    return Model(_native.Model("demo"), "demo")
+@checked
+def demo(*, precision: Precision = "same") -> Model:
+    """The translator that comes with multihead: English to German, 630,688 parameters, 24 heads. precision: as of :func:`load`."""
+    return Model(_native.Model("demo", precision), "demo")
 
 
 @checked

@@ -74,7 +74,7 @@ std::string stats(const Reading& reading, HeadsCorpus& corpus) {
   reading.attach(options);
   return with_options(
       stats_json(heads_stats(reading.loaded.folder(), corpus, options), reading.loaded.path()), "stats",
-      options);
+      options, reading.loaded.precision());
 }
 
 std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random) {
@@ -83,7 +83,7 @@ std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random) 
   options.random = random;
   return with_options(
       relations_json(heads_relations(reading.loaded.folder(), corpus, options), reading.loaded.path()),
-      "relations", options);
+      "relations", options, reading.loaded.precision());
 }
 
 std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
@@ -91,7 +91,7 @@ std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
   reading.attach(options);
   return with_options(
       alignment_json(heads_alignment(reading.loaded.folder(), corpus, options), reading.loaded.path()),
-      "alignment", options);
+      "alignment", options, reading.loaded.precision());
 }
 
 std::string similar(const Reading& reading, HeadsCorpus& corpus) {
@@ -99,7 +99,7 @@ std::string similar(const Reading& reading, HeadsCorpus& corpus) {
   reading.attach(options.observe);
   return with_options(
       similar_json(heads_similar(reading.loaded.folder(), corpus, options), reading.loaded.path()), "similar",
-      options);
+      options, reading.loaded.precision());
 }
 
 std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads) {
@@ -108,7 +108,7 @@ std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& head
   settings.evidence.heads = patterns_of(heads);
   return with_options(
       where_json(heads_where(reading.loaded.folder(), corpus, settings), reading.loaded.path()), "where",
-      settings);
+      settings, reading.loaded.precision());
 }
 
 std::string importance(const Reading& reading, HeadsCorpus& corpus) {
@@ -120,7 +120,7 @@ std::string importance(const Reading& reading, HeadsCorpus& corpus) {
       settings.curve
           ? importance_json(pruning_curve(model, corpus, settings.importance, settings.steps), path)
           : importance_json(heads_importance(model, corpus, settings.importance), path),
-      "importance", settings);
+      "importance", settings, reading.loaded.precision());
 }
 
 void refuse_edits(Edits* edits, const LoadedModel& loaded) {
@@ -136,7 +136,7 @@ std::string faithful(const Reading& reading, HeadsCorpus& corpus, bool of_pairs)
   return with_options(faithfulness_json(of_pairs ? faithfulness(reading.loaded.sentences(), corpus, options)
                                                  : faithfulness(reading.loaded.folder(), corpus, options),
                                         reading.loaded.path()),
-                      "attribution", options);
+                      "attribution", options, reading.loaded.precision());
 }
 
 std::string circuits(const LoadedModel& loaded, bool compositions, const std::string& arguments) {
@@ -162,7 +162,7 @@ std::string patch(const LoadedModel& loaded, const std::string& clean, const std
         patch_json(loaded.model().predicts() ? heads_patch(loaded.folder(), question, options)
                                              : heads_patch(loaded.sentences(), question, options),
                    loaded.path()),
-        "patch", options);
+        "patch", options, loaded.precision());
   });
 }
 
@@ -180,7 +180,7 @@ std::string attribution(const LoadedModel& loaded, const std::string& text, cons
         attribution_json(second.empty() ? heads_attribution(loaded.folder(), text, options)
                                         : heads_attribution(loaded.sentences(), text, second, options),
                          loaded.path(), text),
-        "attribution", options);
+        "attribution", options, loaded.precision());
   });
 }
 

@@ -1,4 +1,5 @@
 // Whether a model is computed right.
+#include <fmt/format.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -23,6 +24,11 @@ std::string check(const LoadedModel& loaded, const std::string& settings, const 
   if (!loaded.removed().empty())
     throw UsageError(
         "heads of this model were removed, and transformers would read all of them; check the whole model");
+  if (loaded.precision() != Precision::kSame)
+    throw UsageError(
+        fmt::format("the tolerance is one of precision \"same\", and this model was loaded with \"{}\"; load "
+                    "it again without",
+                    name_of(loaded.precision(), kPrecisionNames)));
   return long_call([&] {
     const CheckReport report =
         check_model(loaded.folder(), settings_of<CheckOptions>(settings, "check"),

@@ -19,6 +19,7 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/heads/conversion/prune_heads.h"
+#include "multihead/models/use_precision.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "names.h"
 
@@ -78,7 +79,8 @@ std::unique_ptr<LoadedModel> without_heads(const LoadedModel& whole, const std::
   ModelFolder folder = load_model_folder(whole.path());
   const PrunePlan plan = plan_pruning(*folder.model, patterns);
   folder.model = prune_heads(*folder.model, plan);
-  return std::make_unique<LoadedModel>(whole.path(), std::move(folder), plan.removed_heads());
+  return std::make_unique<LoadedModel>(whole.path(), std::move(folder), plan.removed_heads(),
+                                       whole.precision());
 }
 
 /// With how its sentences become vectors; where they cannot, `why_not` says why.
@@ -95,10 +97,16 @@ ScoredModel with_vectors(const std::string& path, ModelFolder folder, std::strin
 
 }  // namespace
 
-LoadedModel::LoadedModel(const std::string& path) : LoadedModel(path, load_model_folder(path), {}) {}
+LoadedModel::LoadedModel(const std::string& path, Precision precision)
+    : LoadedModel(path, load_model_folder(path), {}, precision) {}
 
-LoadedModel::LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed)
-    : path_(path), model_(with_vectors(path, std::move(folder), no_vectors_)), removed_(std::move(removed)) {
+LoadedModel::LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed,
+                         Precision precision)
+    : path_(path),
+      precision_(precision),
+      model_(with_vectors(path, std::move(folder), no_vectors_)),
+      removed_(std::move(removed)) {
+  use_precision(*model_.folder().model, precision);
   const bool is_of_sentences = embeds() && has_sentence_modules(path);
   const std::string of_folder = model_.folder().remark();
   if (!of_folder.empty()) remarks_.push_back(of_folder);
@@ -160,10 +168,11 @@ void add_model(nb::module_& module) {
   model
       .def(
           "__init__",
-          [](LoadedModel* made, const std::string& path) {
-            long_call([&] { new (made) LoadedModel(path); });
+          [](LoadedModel* made, const std::string& path, const std::string& precision) {
+            const Precision wanted = value_named(precision, kPrecisionNames, "precision");
+            long_call([&] { new (made) LoadedModel(path, wanted); });
           },
-          "path"_a)
+          "path"_a, "precision"_a)
       .def(
           "pruned",
           [](const LoadedModel& whole, const std::vector<std::string>& heads) {
@@ -171,6 +180,8 @@ void add_model(nb::module_& module) {
           },
           "heads"_a)
       .def_prop_ro("path", &LoadedModel::path)
+      .def_prop_ro("precision",
+                   [](const LoadedModel& loaded) { return name_of(loaded.precision(), kPrecisionNames); })
       .def_prop_ro("kind",
                    [](const LoadedModel& loaded) { return name_of(loaded.model().kind(), kModelKindNames); })
       .def_prop_ro("model_type", [](const LoadedModel& loaded) { return loaded.folder().model_type; })

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/precision.h"
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/head_name.h"
@@ -22,11 +23,13 @@ namespace nb = nanobind;
 class LoadedModel {
  public:
   /// What load_model_folder() takes. Throws what that throws.
-  explicit LoadedModel(const std::string& path);
+  LoadedModel(const std::string& path, Precision precision);
   /// A folder that was read from there, whose model has lost some heads. Throws nothing.
-  LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed);
+  LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed,
+              Precision precision);
 
   const std::string& path() const { return path_; }
+  Precision precision() const { return precision_; }
   const ModelFolder& folder() const { return model_.folder(); }
   const Model& model() const { return *folder().model; }
   /// What load_scored_model() gives. Throws as sentences() does where vectors are all that can be scored.
@@ -47,6 +50,7 @@ class LoadedModel {
 
  private:
   std::string path_;
+  Precision precision_;
   std::string no_vectors_;  // why; empty: there are
   ScoredModel model_;       // a folder alone where there are none
   std::vector<std::string> remarks_, vector_remarks_;

@@ -27,6 +27,32 @@ def test_says_what_it_is(demo: mh.Model) -> None:
     assert "24 heads" in repr(demo)
 
 
+def test_has_the_precision_that_it_was_loaded_with(demo: mh.Model, tool: Callable[..., str], tmp_path: Path) -> None:
+    assert demo.precision == "same" and "precision" not in repr(demo)
+    file = tmp_path / "lines.txt"
+    file.write_text("\n".join(SENTENCES) + "\n")
+    for precision in ("near", "fast"):
+        model = mh.demo(precision=precision)  # type: ignore[arg-type]
+        assert model.precision == precision and f"24 heads, precision {precision}; can translate" in repr(model)
+        assert model.prune("encoder.0.self_attention.1").precision == precision
+        expected = tool("translate", "--model", "demo", "--precision", precision, texts=SENTENCES).splitlines()
+        assert model.translate(SENTENCES) == expected
+        report = mh.heads.stats(model, file).report
+        assert report["precision"] == precision
+        assert report == json.loads(tool("heads", "stats", "demo", "-i", str(file), "--precision", precision, "--json"))
+        with pytest.raises(mh.UsageError, match=f'was loaded with "{precision}"; load it again'):
+            mh.check(model)
+    sentences = golden("sentences/dense")
+    same, fast = (mh.load(sentences, precision=one).embed(SENTENCES) for one in ("same", "fast"))  # type: ignore[arg-type]
+    cosines = (same * fast).sum(1) / np.linalg.norm(same, axis=1) / np.linalg.norm(fast, axis=1)
+    assert cosines.min() > 0.99
+    with pytest.raises(mh.UsageError, match=r"`precision`: expected same\|near\|fast, got slow"):
+        mh.load("demo", precision="slow")  # type: ignore[arg-type]
+    with pytest.raises(mh.ArgumentTypeError, match="`precision`: expected 'same' or 'near' or 'fast', got int"):
+        mh.load("demo", precision=8)  # type: ignore[arg-type]
+    assert "precision" not in mh.heads.circuits(demo).report
+
+
 def test_says_that_it_reads_no_text_without_a_tokenizer() -> None:
     model = mh.load(golden("bert/masked"))
     assert model.can == ()

@@ -2,9 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
+#include "multihead/io/gguf.h"
+#include "multihead/io/safetensors.h"
 #include "tests/cli/small_folder.h"
 #include "tests/support/places.h"
 
@@ -61,6 +67,68 @@ TEST(InfoVerb, AlignsFilesOfAnyName) {
   ASSERT_GE(ends.size(), 4u);
   EXPECT_THAT(ends, testing::Each(ends.front())) << files;
   EXPECT_THAT(files, HasSubstr(" 1 byte\n"));
+}
+
+// As the files name their types, not as the model has them in memory.
+TEST(InfoVerb, SaysHowWeightsAreStored) {
+  const std::string goldens = goldens_folder() + "/";
+  const auto weights = [&](const std::string& model) {
+    return nlohmann::json::parse(run_tool("info --json '" + goldens + model + "'").out)["weights"];
+  };
+  for (const auto& [model, type] :
+       {std::pair("marian/gelu_f16", "F16"), {"marian/swish_bf16_separate", "BF16"}, {"gpt2/tied", "F32"}}) {
+    const auto found = weights(model);
+    ASSERT_EQ(found.size(), 1u) << model << found;
+    EXPECT_EQ(found[0]["type"], type) << model;
+    EXPECT_THAT(run_tool("info '" + goldens + model + "'").out,
+                HasSubstr(std::string("\nweights       ") + type + " "))
+        << model;
+  }
+  const SafetensorsFile file = SafetensorsFile::open(goldens + "marian/gelu_f16/model.safetensors");
+  int64_t bytes = 0;
+  for (const TensorEntry& entry : file.entries()) bytes += static_cast<int64_t>(entry.end - entry.begin);
+  EXPECT_EQ(weights("marian/gelu_f16")[0]["bytes"], bytes);
+  EXPECT_EQ(weights("marian/gelu_f16")[0]["tensors"], file.entries().size());
+
+  const GgufFile gguf = GgufFile::open(goldens + "gguf/tied_quantised.gguf");
+  const auto found = weights("gguf/tied_quantised.gguf");
+  ASSERT_GT(found.size(), 1u);
+  std::set<std::string> types;
+  int64_t tensors = 0, before = std::numeric_limits<int64_t>::max();
+  for (const auto& alike : found) {
+    types.insert(alike["type"]);
+    EXPECT_LE(alike["bytes"].get<int64_t>(), before) << "the largest first";
+    before = alike["bytes"];
+    int64_t of_type = 0;
+    for (const GgufTensor& tensor : gguf.tensors()) {
+      if (gguf_type_name(static_cast<uint32_t>(tensor.type)) == alike["type"])
+        of_type += std::ssize(tensor.bytes);
+    }
+    EXPECT_EQ(before, of_type) << alike;
+    tensors += alike["tensors"].get<int64_t>();
+  }
+  EXPECT_EQ(types.size(), found.size());
+  EXPECT_EQ(tensors, std::ssize(gguf.tensors()));
+}
+
+// A file of many types has several lines, and a number stays with its type.
+TEST(InfoVerb, FitsTheTypesOfWeightsIntoALine) {
+  const std::regex whole("(weights)? +([A-Z0-9_]+ [0-9.]+ (bytes|kB|MB),? ?)+");
+  size_t most = 0;
+  for (const char* folder : {"gguf_architectures", "gguf_sentencepiece"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(goldens_folder() + "/" + folder)) {
+      if (entry.path().extension() != ".gguf") continue;
+      const std::string table = run_tool("info '" + entry.path().string() + "'").out;
+      const size_t begin = table.find("\nweights  ") + 1;
+      const auto rows = lines_of(table.substr(begin, table.find("\nattentions ") - begin));
+      for (const std::string& row : rows) {
+        EXPECT_LE(row.size(), 80u) << row;
+        EXPECT_TRUE(std::regex_match(row, whole)) << row;
+      }
+      most = std::max(most, rows.size());
+    }
+  }
+  EXPECT_GT(most, 1u);
 }
 
 class InfoOfPrunedModel : public SmallFolder {};

@@ -45,6 +45,7 @@ Json json_of(const Observation& sentence, std::span<const HeadName> heads) {
 
 std::string report_json(const HeadsReported& reported) {
   Json json = json_of_model(reported.model);
+  json["precision"] = name_of(reported.precision, kPrecisionNames);
   if (reported.report != nullptr) json.update(json_of(*reported.report));
   if (reported.sentence != nullptr) json["text"] = json_of(*reported.sentence, reported.heads);
   return written(json);

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "multihead/base/precision.h"
 #include "multihead/heads/measures/inspect_heads.h"
 #include "multihead/heads/sites/observe_text.h"
 
@@ -13,7 +14,8 @@ namespace mh {
 inline constexpr int kHeadsSchema = 1;
 
 struct HeadsReported {
-  std::string model = {};  // what the JSON calls it
+  std::string model = {};                  // what the JSON calls it
+  Precision precision = Precision::kSame;  // with which it ran
   /// What heads do on a text; null: it is left out.
   const HeadReport* report = nullptr;
   /// One sentence, and the heads whose weights are written; null: it is left out.

@@ -10,9 +10,12 @@ namespace mh {
 
 namespace detail {
 
-std::string with_options(std::string_view report, std::string_view verb, const std::string& options) {
+std::string with_options(std::string_view report, std::string_view verb, const std::string& options,
+                         std::optional<Precision> precision) {
   MH_ASSERT(report.starts_with('{'));
-  return fmt::format("{{\n \"verb\": \"{}\",\n \"options\": {},{}", verb, options, report.substr(1));
+  const std::string run =
+      precision ? fmt::format(" \"precision\": \"{}\",\n", name_of(*precision, kPrecisionNames)) : "";
+  return fmt::format("{{\n \"verb\": \"{}\",\n{} \"options\": {},{}", verb, run, options, report.substr(1));
 }
 
 std::string options_in_report(std::string_view report, std::string_view verb, std::string_view file) {
@@ -30,4 +33,17 @@ std::string options_in_report(std::string_view report, std::string_view verb, st
 }
 
 }  // namespace detail
+
+std::optional<Precision> precision_in_report(std::string_view report, std::string_view file) {
+  const nlohmann::json json = parse_json_strictly(report, file);
+  const auto found = json.find("precision");
+  if (found == json.end()) return std::nullopt;
+  const auto precision =
+      found->is_string() ? value_named(found->get<std::string>(), kPrecisionNames) : std::nullopt;
+  if (!precision)
+    throw FormatError(fmt::format("{}: precision: expected {}, got {}", file, names_listed(kPrecisionNames),
+                                  json_excerpt(*found)));
+  return precision;
+}
+
 }  // namespace mh

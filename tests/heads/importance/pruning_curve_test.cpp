@@ -76,8 +76,8 @@ TEST(PruningCurve, JsonHasTheFieldsThatThePageDescribes) {
   TextCorpus corpus(text);
   const PruningCurve curve =
       pruning_curve(families[0].model, corpus, {.measure = ImportanceMeasure::kAblation}, {.points = 2});
-  auto json = nlohmann::json::parse(
-      with_options(importance_json(curve, "small"), "importance", ImportanceSettings{.curve = true}));
+  auto json = nlohmann::json::parse(with_options(importance_json(curve, "small"), "importance",
+                                                 ImportanceSettings{.curve = true}, Precision::kSame));
   json["options"].clear();  // `multihead pages` writes their table
   EXPECT_EQ(json["score"], "translation");
   EXPECT_EQ(json["heads"][0]["importance"].get<double>(), curve.importance.heads[0].importance.mean);

@@ -60,7 +60,8 @@ TEST(ReportJson, HasTheFieldsThatThePageDescribes) {
 }
 
 TEST(ReportJson, SaysWhichSchemaItIsWhateverIsLeftOut) {
-  EXPECT_EQ(json::parse(report_json({.model = "none"})), (json{{"schema", 1}, {"model", "none"}}));
+  EXPECT_EQ(json::parse(report_json({.model = "none"})),
+            (json{{"schema", 1}, {"model", "none"}, {"precision", "same"}}));
 }
 
 }  // namespace

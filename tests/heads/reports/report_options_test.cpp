@@ -110,6 +110,26 @@ TEST(ReportOptions, OfAnotherKindAreRefused) {
   EXPECT_EQ(refused(R"({"schema":1,"verb":"importance","options":{}})"), "read") << "what is not there stays";
 }
 
+TEST(ReportOptions, StandBesideThePrecisionOfTheModel) {
+  const ObserveHeadsOptions options;
+  for (const auto& [name, precision] : kPrecisionNames) {
+    const std::string report = with_options(R"({"schema":1})", "stats", options, precision);
+    EXPECT_EQ(nlohmann::json::parse(report)["precision"], name);
+    EXPECT_EQ(precision_in_report(report, "r.json"), precision);
+  }
+  const std::string of_weights = with_options(R"({"schema":1})", "circuits", options);
+  EXPECT_FALSE(nlohmann::json::parse(of_weights).contains("precision"));
+  EXPECT_EQ(precision_in_report(of_weights, "r.json"), std::nullopt);
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"precision":"slow"})", "r.json: precision: expected same|near|fast, got \"slow\""},
+      {R"({"precision":8})", "r.json: precision: expected same|near|fast, got 8"},
+      {"{", "r.json"},
+  };
+  for (const auto& [report, message] : wrong)
+    EXPECT_THAT([&] { precision_in_report(report, "r.json"); },
+                testing::ThrowsMessage<FormatError>(HasSubstr(message)));
+}
+
 TEST(ReportOptions, SayNothingOfPaths) {
   const auto families = scored_families();
   const HeadsText text = lines_of_importance(true);
