@@ -203,6 +203,55 @@ TEST_P(ChannelPanels, RoundTheProductFirst) {
   }
 }
 
+// What lies beyond the matrix, and in rows that are no numbers, reaches no result, and so shows only here.
+TEST_P(ChannelPanels, FillWhatIsNoNumber) {
+  constexpr int64_t kRows = 3, kDepth = 133;
+  const int64_t columns = columns_of_panels(), width = columns - 1;
+  const Tensor w = normal_matrix(kDepth, width, 4);
+  Guarded<std::byte> panel(channel_panel_bytes(kDepth, columns));
+  std::fill_n(panel.data(), channel_panel_bytes(kDepth, columns), std::byte{77});
+  // Memory that packing keeps is full of others' numbers.
+  const Tensor others = normal_matrix(kDepth, columns, 6);
+  pack_channel_panel(StoredMatrix::of(others.view()), 0, columns, columns, panel.data());
+  pack_channel_panel(StoredMatrix::of(w.view()), 0, width, columns, panel.data());
+  const int64_t depth = channel_depth(kDepth);
+  for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t j = 0; j < columns; ++j) {
+      if (k < kDepth && j < width) continue;
+      ASSERT_EQ(panel.data()[(k / 4 * columns + j) * 4 + k % 4], std::byte{128}) << k << "," << j;
+    }
+  }
+  EXPECT_EQ(reinterpret_cast<const float*>(panel.data() + depth * columns)[width], 0);
+
+  Tensor x = normal_matrix(kRows, kDepth, 5);
+  x(1, 5) = std::numeric_limits<float>::quiet_NaN();
+  x(2, 130) = std::numeric_limits<float>::infinity();
+  Guarded<std::byte> bytes(channel_rows_bytes(kRows, kDepth));
+  std::fill_n(bytes.data(), channel_rows_bytes(kRows, kDepth), std::byte{77});
+  const ChannelRows rows = place_channel_rows(kRows, kDepth, bytes.data());
+  fill_channel_rows(x.view(), rows, 0, kRows);
+  for (int64_t i = 0; i < kRows; ++i) {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < depth; ++k) {
+      const int8_t a = rows.low[i * depth + k];
+      if (i > 0 || k >= kDepth) {
+        ASSERT_EQ(a, 0) << i << "," << k;
+      }
+      sum += a;
+    }
+    EXPECT_EQ(rows.sum[i], sum);
+    EXPECT_EQ(std::isnan(rows.scale[i]), i > 0);
+  }
+}
+
+TEST_P(ChannelPanels, OfNoNumbersAreZero) {
+  const Tensor x(3, 0), w(0, 5);
+  Tensor y(3, 5);
+  y.fill(9);
+  multiply_channels_of(x, StoredMatrix::of(w.view()), y.view());
+  for (int64_t i = 0; i < y.size(); ++i) EXPECT_EQ(y.data()[i], 0);
+}
+
 // Integers of the largest magnitude, and sums that are near 0 after they were far from it, for the largest depths.
 TEST_P(ChannelPanels, SumIntegersExactly) {
   const int64_t columns = columns_of_panels();
