@@ -57,7 +57,8 @@ std::vector<StoredAlike> weights_of(const ModelFolder& folder) {
   const bool is_safetensors = source.has(kWeightsFile) || source.has(kWeightsIndexFile);
   const TensorFiles files = is_safetensors ? TensorFiles::open(source) : source.tensors();
   std::vector<StoredAlike> found;
-  for (const auto& [name, tensor] : files.tensors()) {
+  for (const auto& named : files.tensors()) {
+    const FileTensor& tensor = named.second;
     auto alike =
         std::find_if(found.begin(), found.end(), [&](const auto& of) { return of.type == tensor.type; });
     if (alike == found.end()) alike = found.insert(alike, {.type = tensor.type});
