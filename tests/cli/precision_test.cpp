@@ -87,6 +87,9 @@ TEST(PrecisionFlag, EmbedsNearlyTheSameWithAnyNumberOfThreads) {
       const std::string command = embed + " --precision " + precision;
       const Tensor found = vectors_of(command, lines);
       ASSERT_EQ(found.size(), same.size());
+      if (precision == std::string("fast")) {
+        EXPECT_FALSE(std::equal(found.data(), found.data() + found.size(), same.data())) << folder;
+      }
       Tensor both(2, same.cols());
       for (int64_t i = 0; i < same.rows(); ++i) {
         std::copy_n(same.view().row(i), same.cols(), both.view().row(0));
