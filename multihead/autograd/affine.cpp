@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "multihead/kernels/gemm.h"
+
 namespace mh {
 
 Affine::Affine(std::vector<const Parameter*> weights, std::vector<const Parameter*> biases)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "multihead/kernels/gemm.h"
+
 namespace mh {
 namespace {
 

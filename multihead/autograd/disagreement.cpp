@@ -5,6 +5,7 @@
 
 #include "multihead/autograd/loops.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/gemm.h"
 
 namespace mh {
 namespace {

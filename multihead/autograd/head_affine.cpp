@@ -4,6 +4,7 @@
 
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/elementwise.h"
+#include "multihead/kernels/gemm.h"
 
 namespace mh {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "multihead/kernels/gemm.h"
+
 namespace mh {
 
 Var mix_heads(Tape& tape, Var x, const Parameter& mixing) {

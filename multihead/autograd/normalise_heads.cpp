@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "multihead/autograd/loops.h"
+#include "multihead/kernels/gemm.h"
 
 namespace mh {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "multihead/autograd/plain_loops.h"
+#include "multihead/kernels/gemm.h"
 
 namespace mh::ops {
 

@@ -26,7 +26,6 @@
 #include <vector>
 
 #include "multihead/base/matrix_view.h"
-#include "multihead/kernels/gemm.h"
 #include "multihead/tensor/arena.h"
 
 namespace mh {

@@ -8,6 +8,7 @@
 
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/embedding.h"
+#include "multihead/kernels/gemm.h"
 #include "multihead/kernels/soft_cap.h"
 #include "multihead/kernels/vocabulary.h"
 

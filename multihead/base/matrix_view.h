@@ -9,6 +9,9 @@
 
 namespace mh {
 
+/// What becomes of the numbers that stood where a result goes.
+enum class Write { kOverwrite, kAdd };
+
 namespace detail {
 /// Throws ShapeError: "rows [2, 9) of a matrix that has 5".
 [[noreturn]] void throw_outside(const char* what, int64_t begin, int64_t end, int64_t all);

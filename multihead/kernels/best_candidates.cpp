@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/gemm.h"
 #include "multihead/kernels/product_rows.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/kernels/vocabulary.h"

@@ -4,7 +4,6 @@
 
 #include "multihead/base/enum_names.h"
 #include "multihead/base/matrix_view.h"
-#include "multihead/kernels/gemm.h"
 
 namespace mh {
 

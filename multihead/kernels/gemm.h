@@ -18,8 +18,6 @@
 
 namespace mh {
 
-enum class Write { kOverwrite, kAdd };
-
 /// Rows of one task of multiply(): few enough for the cache, and fixed, so that results do not depend on
 /// threads.
 inline constexpr int64_t kRowsPerTask = 96;

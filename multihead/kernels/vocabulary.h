@@ -15,7 +15,7 @@
 
 #include "multihead/base/aligned.h"
 #include "multihead/base/matrix_view.h"
-#include "multihead/kernels/gemm.h"
+#include "multihead/kernels/packed_matrix.h"
 
 namespace mh {
 
