@@ -120,14 +120,17 @@ TEST(ReportOptions, StandBesideThePrecisionOfTheModel) {
   const std::string of_weights = with_options(R"({"schema":1})", "circuits", options);
   EXPECT_FALSE(nlohmann::json::parse(of_weights).contains("precision"));
   EXPECT_EQ(precision_in_report(of_weights, "r.json"), std::nullopt);
-  const std::pair<const char*, const char*> wrong[] = {
+  struct Wrong {
+    const char *report, *message;
+  };
+  const Wrong wrong[] = {
       {R"({"precision":"slow"})", "r.json: precision: expected same|near|fast, got \"slow\""},
       {R"({"precision":8})", "r.json: precision: expected same|near|fast, got 8"},
       {"{", "r.json"},
   };
-  for (const auto& [report, message] : wrong)
-    EXPECT_THAT([&] { precision_in_report(report, "r.json"); },
-                testing::ThrowsMessage<FormatError>(HasSubstr(message)));
+  for (const Wrong& each : wrong)
+    EXPECT_THAT([&] { precision_in_report(each.report, "r.json"); },
+                testing::ThrowsMessage<FormatError>(HasSubstr(each.message)));
 }
 
 TEST(ReportOptions, SayNothingOfPaths) {
