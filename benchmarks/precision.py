@@ -23,7 +23,7 @@ from program import Program  # noqa: E402
 
 PRECISIONS = ("same", "near", "fast")
 TEXT_MODELS = {"smollm2.gguf": "SmolLM2-135M, Q4_1", "gemma3.gguf": "Gemma 3 270M, Q4_K_M"}
-PROMPT, NEW, LINES, ROUNDS = 512, 40, 300, 7
+PROMPT, NEW, LINES, ROUNDS = 512, 40, 200, 7
 
 
 def started(build, name, model):
