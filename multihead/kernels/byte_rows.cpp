@@ -1,8 +1,8 @@
 #include "multihead/kernels/byte_rows.h"
 
 #include <bit>
-#include <limits>
 
+#include "multihead/kernels/integer_scale.h"
 #include "multihead/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -73,18 +73,17 @@ void fill_rows(const ConstMatrixView& a, WideGroups wide, const ByteRows& to, in
       const float* const x = a.row(r) + g * kByteGroup;
       const int64_t at = r * to.depth + g * kByteGroup;
       const float largest = scales[g];
-      const bool is_finite = largest <= std::numeric_limits<float>::max();
-      const bool is_zero = !is_finite || largest < 0x1p-100f;
-      const bool is_wide = !is_zero && static_cast<double>(largest) * largest > bound;
+      const IntegerScale narrow(largest, 127);
+      const bool is_wide = narrow.inverse != 0 && static_cast<double>(largest) * largest > bound;
+      const IntegerScale scale = is_wide ? IntegerScale(largest, 32512) : narrow;
       // Not-a-number times 0 would not be an integer, so such groups are 0 times a scale that is not a number.
       HWY_ALIGN static constexpr float kZeros[kByteGroup] = {};
-      const float* const from = is_finite ? x : kZeros;
-      const float most = is_wide ? 32512.0f : 127.0f, inverse = is_zero ? 0.0f : most / largest;
+      const float* const from = scale.inverse != 0 ? x : kZeros;
       int32_t* const sums = to.sum + 2 * (r * groups + g);
-      is_wide ? fill_group<true>(from, inverse, to.low + at, to.high + at, sums)
-              : fill_group<false>(from, inverse, to.low + at, nullptr, sums);
+      is_wide ? fill_group<true>(from, scale.inverse, to.low + at, to.high + at, sums)
+              : fill_group<false>(from, scale.inverse, to.low + at, nullptr, sums);
       to.wide[r * groups + g] = is_wide ? 1 : 0;
-      scales[g] = !is_finite ? std::numeric_limits<float>::quiet_NaN() : is_zero ? 0.0f : largest / most;
+      scales[g] = scale.scale;
     }
   }
 }

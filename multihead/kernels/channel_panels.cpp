@@ -142,7 +142,7 @@ void pack_channels(const StoredMatrix& w, int64_t first, int64_t width, int64_t 
   for (int v = 0; v < kPanelVectors; ++v) hn::Store(largest[v], BitsTag(), bits + v * kLanes);
   auto* const scales = reinterpret_cast<float*>(to + depth * kPanel);
   for (int64_t j = 0; j < kPanel; ++j) {
-    const ByteScale scale(bits[j]);
+    const IntegerScale scale(std::bit_cast<float>(bits[j]), 127);
     scales[j] = scale.scale / static_cast<float>(kRotation);
     inverse[j] = scale.inverse;
   }

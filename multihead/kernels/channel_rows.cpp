@@ -162,7 +162,7 @@ void fill_channels(const ConstMatrixView& x, const ChannelRows& to, int64_t begi
   float* const z = memory.get(whole);
   std::fill(z + x.cols, z + whole, 0.0f);
   for (int64_t r = begin; r < end; ++r) {
-    const ByteScale scale(rotate_row(x.row(r), x.cols, z));
+    const IntegerScale scale(std::bit_cast<float>(rotate_row(x.row(r), x.cols, z)), 127);
     int8_t* const low = to.low + r * to.depth;
     to.scale[r] = scale.scale;
     to.sum[r] = 0;
@@ -181,16 +181,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mh {
 HWY_EXPORT(fill_channels);
-
-ByteScale::ByteScale(uint32_t largest_bits) {
-  const auto largest = std::bit_cast<float>(largest_bits);
-  if (!(largest <= std::numeric_limits<float>::max())) {
-    scale = std::numeric_limits<float>::quiet_NaN();
-  } else if (largest >= 0x1p-100f) {
-    scale = largest / 127.0f;
-    inverse = 127.0f / largest;
-  }
-}
 
 ChannelRows ChannelRows::rows_between(int64_t begin, int64_t end) const {
   MH_ASSERT(0 <= begin && begin <= end && end <= rows);

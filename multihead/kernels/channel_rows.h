@@ -22,6 +22,7 @@
 #include <cstdint>
 
 #include "multihead/base/matrix_view.h"
+#include "multihead/kernels/integer_scale.h"
 
 namespace mh {
 
@@ -39,14 +40,6 @@ constexpr float rotation_factor(int64_t n) {
   for (; n < kRotation; n *= 4) factor *= 2;
   return n == kRotation ? factor : factor * 0.707106781f;
 }
-
-struct ByteScale {
-  float scale = 0;    // of the integers
-  float inverse = 0;  // what the numbers are multiplied with; 0: all integers are 0
-
-  /// For numbers of which the largest magnitude has these bits; infinity and NaN have more than all others.
-  explicit ByteScale(uint32_t largest_bits);
-};
 
 /// Bytes of a row: whole groups of four.
 constexpr int64_t channel_depth(int64_t k) {
