@@ -3,11 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string_view>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "multihead/kernels/simd.h"
 
@@ -178,10 +173,6 @@ void multiply_halves_of(const ConstMatrixView& a, NumberType type, const std::by
   multiply_half_tiles<NumberType::kFloat16>(a, panel, k0, c, add);
 }
 
-bool target_has_pairs() {
-  return HWY_TARGET == HWY_AVX3;
-}
-
 void multiply_rows_of_halves([[maybe_unused]] const HalfRows& a, [[maybe_unused]] const std::byte* panel,
                              [[maybe_unused]] const MatrixView& c, [[maybe_unused]] bool add) {
 #if HWY_TARGET == HWY_AVX3
@@ -195,7 +186,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mh {
 HWY_EXPORT(multiply_halves_of);
-HWY_EXPORT(target_has_pairs);
 HWY_EXPORT(multiply_rows_of_halves);
 
 namespace {
@@ -235,17 +225,6 @@ void pack_halves(const StoredMatrix& b, int64_t first, int64_t width, int64_t co
   }
 }
 
-/// AVX512_BF16: bit 5 of eax of subleaf 1 of cpuid's leaf 7.
-bool processor_has_pairs() {
-#if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && a >= 1 &&
-         __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5 & 1u) != 0;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 int64_t half_panel_bytes(int64_t depth, int64_t columns) {
@@ -274,23 +253,6 @@ void multiply_half_panel(ConstMatrixView a, NumberType type, const std::byte* b,
                          bool add) {
   MH_ASSERT(type != NumberType::kFloat32 && a.rows == c.rows);
   HWY_DYNAMIC_DISPATCH(multiply_halves_of)(a, type, b, k0, c, add);
-}
-
-bool has_bfloat16_dots() {
-  static const bool has = processor_has_pairs();
-  return has && HWY_DYNAMIC_DISPATCH(target_has_pairs)();
-}
-
-bool bfloat16_dots_are_fast() {
-#if defined(__x86_64__)
-  static const bool is_amd = [] {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_AMD_ebx;
-  }();
-  return is_amd && has_bfloat16_dots();
-#else
-  return false;
-#endif
 }
 
 void multiply_half_rows(const HalfRows& rows, const std::byte* panel, MatrixView c, bool add) {

@@ -44,14 +44,8 @@ void pack_half_panel(const StoredMatrix& b, NumberType type, int64_t first, int6
 void multiply_half_panel(ConstMatrixView a, NumberType type, const std::byte* b, int64_t k0, MatrixView c,
                          bool add);
 
-/// Whether sums of products of pairs of bfloat16 have an instruction here (AVX-512 BF16).
-bool has_bfloat16_dots();
-/// Whether they take less time than float32: where they do not, near is same. AMD's do half of it; Intel's, on the processors
-/// met so far, as much.
-bool bfloat16_dots_are_fast();
-
 /// C (+)= A b, A [rows, depth], C [rows, width], for a whole panel b of bfloat16. A row's sums do not depend on others.
-/// REQUIRES: has_bfloat16_dots().
+/// REQUIRES: has_bfloat16_dots() (kernels/simd.h).
 void multiply_half_rows(const HalfRows& rows, const std::byte* panel, MatrixView c, bool add);
 
 }  // namespace mh

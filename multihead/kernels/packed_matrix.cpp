@@ -6,6 +6,7 @@
 #include "multihead/kernels/block_panels.h"
 #include "multihead/kernels/channel_panels.h"
 #include "multihead/kernels/half_panels.h"
+#include "multihead/kernels/simd.h"
 
 namespace mh {
 

@@ -16,6 +16,7 @@
 #include "multihead/base/aligned.h"
 #include "multihead/base/random.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/kernels/simd.h"
 #include "multihead/tensor/tensor.h"
 #include "tests/kernels/on_target.h"
 

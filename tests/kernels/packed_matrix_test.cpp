@@ -10,7 +10,7 @@
 
 #include "multihead/base/random.h"
 #include "multihead/kernels/gemm.h"
-#include "multihead/kernels/half_panels.h"
+#include "multihead/kernels/simd.h"
 #include "multihead/tensor/tensor.h"
 #include "tests/kernels/on_target.h"
 
