@@ -11,10 +11,10 @@
 
 namespace mh {
 
-/// Returns the model with the numbers of the files. float32, bfloat16 and float16 stay where they are: the
-/// files are mapped into memory and products pack weights from there; float64 is converted. Throws FormatError that starts with the files' name and lists all differences at once: "missing: ...; shape of
-/// X: expected [..], got [..]; type of X: ...; not used: ...; not finite: ..."; this takes hardly
-/// any memory, since nothing is converted before all fits.
+/// Returns the model with the numbers of the files. float32, bfloat16 and float16 stay where they are: the files are mapped into
+/// memory and products pack weights from there; float64 is converted. Throws FormatError that starts with the files' name and
+/// lists all differences at once: "missing: ...; shape of X: expected [..], got [..]; type of X: ...; not used: ...; not finite:
+/// ..."; this takes hardly any memory, since nothing is converted before all fits.
 std::unique_ptr<Model> read_parameters(const TensorFiles& files, const FolderPlan& plan);
 /// The same in two steps, for callers that inspect the model before its weights are read. Returns the tensors that belong to
 /// heads which are not done here (FolderPlan::other_heads).

@@ -27,9 +27,9 @@ struct WriteParametersOptions {
   std::vector<std::string> copied = {};
 };
 
-/// Adds the files to `folder`, each tensor under the first of its place's names, from blocks of rows: besides the model it
-/// takes the memory of the largest tensor. Returns the names of the files. Throws UsageError as saved_type_name(), FileError, Interrupted, and Error that
-/// names the tensor whose numbers are not finite or too large for the type.
+/// Adds the files to `folder`, each tensor under the first of its place's names, from blocks of rows: besides the model it takes
+/// the memory of the largest tensor. Returns the names of the files. Throws UsageError as saved_type_name(), FileError,
+/// Interrupted, and Error that names the tensor whose numbers are not finite or too large for the type.
 std::vector<std::string> write_parameters(FolderWriter& folder, const Model& model,
                                           const std::function<TensorPlace(std::string_view parameter)>& place,
                                           const WriteParametersOptions& options = {});

@@ -4,14 +4,13 @@
 //   dot_p = sum_k a_k (q_kj - offset)                     exactly
 //   y_j   = sum_p scale_p (d s dot_p + m t sum_k a_k)     in float32, one part after the other
 //
-// (of a wide group dot_p is 256 times that of the high bytes and that of the low ones).
-//
-// where scale_p is the row's and d, s, m, t, q, offset are those of base/block_matrix.h. Each of the three steps
+// scale_p is the row's; d, s, m, t, q and offset are those of base/block_matrix.h, q being v(q) for a type with values. Of a wide
+// group dot_p is 256 times the sum with the high bytes and that with the low ones. For each part
 //
 //   r = dot_p (d s)    or, with an m,  fma(dot_p, d s, (sum_k a_k) (m t))
 //   y = fma(scale_p, r, y)
 //
-// rounds once, so that y has the same bits on every processor, and beside whatever other rows.
+// where every product and fma rounds once, so that y has the same bits on every processor, and beside whatever other rows.
 #pragma once
 
 #include <cstddef>

@@ -82,9 +82,8 @@ struct Plane {
     if constexpr (kInLane <= 8) return found;
     return hn::ShiftRightSame(found, static_cast<int>(k8 % kInLane / 4 * kBits));
   }
-  static constexpr int bit(int in8) {
-    return in8 % kInLane / 4 * kBits;
-  }  // of k = k8 + in8 where in8 % 4 == 0
+  /// The lowest bit, within its byte, of number k8 + in8.
+  static constexpr int bit(int in8) { return in8 % kInLane / 4 * kBits; }
 
   /// Number k8 + kIn8, at bit kTo of the result.
   template <int kIn8, int kTo>
@@ -148,7 +147,8 @@ class PanelBlock {
       }
     }
   }
-  /// The integers v(q) + kAbove, none below 0, of k8 + kIn8 to k8 + kIn8 + 3, in vector v's columns: 4 bytes a lane. REQUIRES: kIn8 is 0 or 4.
+  /// The integers v(q) + kAbove, none below 0, of k8 + kIn8 to k8 + kIn8 + 3, in vector v's columns: 4 bytes a lane. REQUIRES:
+  /// kIn8 is 0 or 4.
   template <int kIn8>
   HWY_INLINE Integers bytes(int64_t k8, int v) const {
     auto q = Plane<kLayout.low_bits>::template four<kIn8, 0>(at_ + kLowAt, k8, v);
