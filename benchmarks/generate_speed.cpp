@@ -6,6 +6,7 @@
 //   prompt TOKENS           -> seconds to read a prompt of so many tokens and say what comes next
 //   streams COUNT NEW       -> seconds for NEW tokens after each of COUNT prompts of 16 tokens, greedy, the prompts' time
 //                           taken off
+//   loading                 -> seconds to open the model once more and read one token
 //   memory                  -> MiB this process held at most
 #include <algorithm>
 #include <cstdint>
@@ -21,25 +22,51 @@
 
 namespace {
 
+class EndedEarly : public mh::Error {
+ public:
+  using Error::Error;
+};
+
 class Speed {
  public:
-  explicit Speed(const char* model) : folder_(mh::load_model_folder(model)) {}
+  explicit Speed(const char* model) : path_(model), folder_(mh::load_model_folder(model)) {}
 
   double answer(const std::string& what, std::istringstream& rest) {
     int count = 0, more = 0;
     if (what == "peak") return mh::peak_gflops();
     if (what == "bandwidth") return mh::read_gigabytes();
     if (what == "memory") return mh::peak_mebibytes();
-    if (what == "precision") return mh::use_precision_named(*folder_.model, rest);
+    if (what == "precision" && rest >> precision_) return use_precision();
+    if (what == "loading") return loading();
     if (what == "prompt" && rest >> count) return seconds(1, count, 1);
-    if (what == "streams" && rest >> count >> more)
-      return seconds(count, 16, 1 + more) - seconds(count, 16, 1);
+    if (what == "streams" && rest >> count >> more) return streams(count, more);
     throw mh::UsageError("unknown command: " + what);
   }
 
  private:
+  double loading() {
+    const mh::Stopwatch watch;
+    folder_ = mh::load_model_folder(path_);
+    use_precision();
+    seconds(1, 1, 1);
+    return watch.seconds();
+  }
+  double use_precision() {
+    std::istringstream name(precision_);
+    return mh::use_precision_named(*folder_.model, name);
+  }
+  /// The first seed is taken whose prompts are followed by so many tokens, since a text may end.
+  double streams(int count, int new_tokens) {
+    for (;; ++seed_) {
+      try {
+        return seconds(count, 16, 1 + new_tokens) - seconds(count, 16, 1);
+      } catch (const EndedEarly&) {
+        if (seed_ == 50) throw;
+      }
+    }
+  }
   double seconds(int prompts, int tokens, int new_tokens) {
-    mh::Random random(7);
+    mh::Random random(seed_);
     const mh::LanguageModel& model = folder_.language_model();
     std::vector<std::vector<int32_t>> ids(static_cast<size_t>(prompts));
     for (auto& prompt : ids) {
@@ -53,11 +80,13 @@ class Speed {
     const double time = watch.seconds();
     for (const mh::Generated& text : texts) {
       if (text.end != mh::GenerationEnd::kMaxNewTokens)
-        throw mh::Error("a text ended early: take a model without end token");
+        throw EndedEarly("a text ended early: take a model without end token");
     }
     return time;
   }
 
+  std::string path_, precision_ = "same";
+  uint64_t seed_ = 7;
   mh::ModelFolder folder_;
 };
 

@@ -4,17 +4,19 @@
 //
 //   translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE
 //                        a line of token ids for each sentence, end token 0 last; the start token is 2
+//   precision NAME       -> 0; products are of this precision from now on (docs/precision.md)
 //   all BEAM COUNT       -> seconds for the first COUNT sentences
 //   single BEAM COUNT    -> median seconds of one sentence alone
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/beside_peer.h"
+#include "benchmarks/precision_command.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/io/lines.h"
@@ -45,34 +47,30 @@ int run(int argc, char** argv) {
   mh::Translator translator(model);
   const std::vector<std::vector<int32_t>> sentences = read_ids(argv[5]);
 
-  std::string what;
-  int32_t beam = 0;
-  size_t count = 0;
-  while (std::cin >> what >> beam >> count) {
+  return mh::answer_commands([&](const std::string& what, std::istringstream& rest) {
+    if (what == "precision") return mh::use_precision_named(model, rest);
+    int32_t beam = 0;
+    size_t count = 0;
+    if (!(rest >> beam >> count)) throw mh::UsageError("expected " + what + " BEAM COUNT");
     const int32_t length = std::atoi(argv[3]);
     const mh::TranslateOptions options{
         .search = {.beam_size = beam, .min_length = length, .max_length = length},
         .max_batch_tokens = std::atoi(argv[4]),
     };
     const std::span<const std::vector<int32_t>> some(sentences.data(), std::min(count, sentences.size()));
-    double seconds = 0;
     if (what == "all") {
       const mh::Stopwatch watch;
       translator.translate(some, options);
-      seconds = watch.seconds();
-    } else {
-      std::vector<double> each;
-      for (const auto& sentence : some) {
-        const mh::Stopwatch watch;
-        translator.translate({&sentence, 1}, options);
-        each.push_back(watch.seconds());
-      }
-      seconds = mh::median(std::move(each));
+      return watch.seconds();
     }
-    std::printf("%.9f\n", seconds);
-    std::fflush(stdout);
-  }
-  return 0;
+    std::vector<double> each;
+    for (const auto& sentence : some) {
+      const mh::Stopwatch watch;
+      translator.translate({&sentence, 1}, options);
+      each.push_back(watch.seconds());
+    }
+    return mh::median(std::move(each));
+  });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Translation speed beside CTranslate2 (float32): the same sizes, sentences, beams and threads, in turns in one run.
+"""Translation speed beside CTranslate2: the same sizes, sentences, beams and threads, in turns in one run.
 
 Both models have random weights and write exactly 15 tokens for each sentence, so that speed is compared and nothing else.
 
@@ -6,6 +6,8 @@ Both models have random weights and write exactly 15 tokens for each sentence, s
     python benchmarks/peers/translate.py --build BUILD --text test.en[.gz] --train train.en[.gz] [--out FILE.json]
 
 BUILD is a build folder with the tool and the benchmarks. --train is the text that the 8,000 tokens are learned from.
+--precision fast --compute-type int8 compares small weights; CTranslate2 multiplies them with the library that CT2_USE_MKL=0
+or 1 in the environment chooses, so measure both.
 """
 
 import argparse
@@ -21,6 +23,7 @@ import ctranslate2
 import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 from machine import processor
+from program import Program
 
 VOCABULARY = 8000
 LENGTH = 15
@@ -69,9 +72,9 @@ def build_peer(folder, d_model, heads, d_ff, layers):
 
 
 class Peer:
-    def __init__(self, folder, inter, intra, sentences):
+    def __init__(self, folder, inter, intra, sentences, compute_type):
         self.translator = ctranslate2.Translator(
-            folder, device="cpu", inter_threads=inter, intra_threads=intra, compute_type="float32")
+            folder, device="cpu", inter_threads=inter, intra_threads=intra, compute_type=compute_type)
         self.sentences = sentences
 
     def options(self, beam):
@@ -92,26 +95,16 @@ class Peer:
         return statistics.median(times)
 
 
-class Multihead:
-    def __init__(self, program, size, ids_file, batch_tokens):
-        self.process = subprocess.Popen(
-            [program, size, str(VOCABULARY), str(LENGTH), str(batch_tokens), ids_file],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, what, beam, count):
-        self.process.stdin.write(f"{what} {beam} {count}\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+class Multihead(Program):
+    def __init__(self, program, size, ids_file, batch_tokens, precision):
+        super().__init__(program, size, str(VOCABULARY), str(LENGTH), str(batch_tokens), ids_file)
+        self.ask(f"precision {precision}")
 
     def all(self, beam, count):
-        return self.ask("all", beam, count)
+        return self.ask(f"all {beam} {count}")
 
     def single(self, beam, count):
-        return self.ask("single", beam, count)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+        return self.ask(f"single {beam} {count}")
 
 
 def main():
@@ -121,6 +114,8 @@ def main():
     parser.add_argument("--train", required=True)
     parser.add_argument("--sizes", nargs="*", default=list(SIZES))
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--precision", default="same", help="of multihead's products: same, near or fast")
+    parser.add_argument("--compute-type", default="float32", help="of CTranslate2: float32 or int8")
     parser.add_argument("--batch-tokens", type=int, default=2048, help="multihead's batches; CTranslate2 has 2048")
     parser.add_argument("--out")
     flags = parser.parse_args()
@@ -138,7 +133,10 @@ def main():
     results = {
         "what": f"sentences per second, {threads} threads, exactly {LENGTH} tokens written for each sentence, random weights",
         "command": f"python benchmarks/peers/translate.py --build BUILD --text {os.path.basename(flags.text)} --train "
-                   f"{os.path.basename(flags.train)} --sizes {' '.join(flags.sizes)} --rounds {flags.rounds}",
+                   f"{os.path.basename(flags.train)} --sizes {' '.join(flags.sizes)} --rounds {flags.rounds} "
+                   f"--precision {flags.precision} --compute-type {flags.compute_type}",
+        "precision": flags.precision,
+        "ctranslate2_computes": {"type": flags.compute_type, "CT2_USE_MKL": os.environ.get("CT2_USE_MKL", "not set")},
         "machine": f"{processor()}, {os.cpu_count()} processors",
         "versions": {"ctranslate2": ctranslate2.__version__, "python": platform.python_version()},
         "sentences": os.path.basename(flags.text),
@@ -150,11 +148,12 @@ def main():
         count = min(count, len(ids))
         tokens = build_peer(f"{work}/{size}", *shape)
         sentences = [[tokens[i] for i in line] for line in ids]
-        peers = {f"{inter} x {intra}": Peer(f"{work}/{size}", inter, intra, sentences) for inter, intra in ((1, 2), (2, 1))}
+        peers = {f"{inter} x {intra}": Peer(f"{work}/{size}", inter, intra, sentences, flags.compute_type)
+                 for inter, intra in ((1, 2), (2, 1))}
         program = os.path.join(flags.build, "benchmarks", "translate_speed")
         if not os.path.exists(program):
             program = os.path.join(flags.build, "translate_speed")
-        ours = Multihead(program, size, ids_file, flags.batch_tokens)
+        ours = Multihead(program, size, ids_file, flags.batch_tokens, flags.precision)
         for beam in (1, 5):
             runners = {"multihead": ours, **peers}
             for runner in runners.values():
@@ -182,7 +181,6 @@ def main():
                {name: round(statistics.median(each), 3) for name, each in times.items()}}
         print(run, flush=True)
         results["runs"].append(run)
-        ours.close()
     if flags.out:
         with open(flags.out, "w") as file:
             json.dump(results, file, indent=2)
