@@ -4,6 +4,7 @@
 
 #include "multihead/base/aligned.h"
 #include "multihead/kernels/block_panels.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -215,18 +216,19 @@ HWY_NOINLINE void multiply_bytes_of(const ByteRows& a, const std::byte* panel, c
 }
 
 template <BlockType kType>
-void multiply_bytes_with(const ByteRows& a, const std::byte* panel, const MatrixView& c, bool add) {
+void multiply_bytes_with(const ByteRows& a, const std::byte* panel, [[maybe_unused]] ProductKernel kernel,
+                         const MatrixView& c, bool add) {
   if constexpr (kHasPairs) {
-    if (has_byte_dots()) return multiply_bytes_of<kType, true>(a, panel, c, add);
+    if (has_byte_dots(kernel)) return multiply_bytes_of<kType, true>(a, panel, c, add);
   }
   multiply_bytes_of<kType, false>(a, panel, c, add);
 }
 
 }  // namespace
 
-void multiply_block_bytes(const ByteRows& a, BlockType type, const std::byte* panel, const MatrixView& c,
-                          bool add) {
-  with_block_type(type, [&]<BlockType kType>() { multiply_bytes_with<kType>(a, panel, c, add); });
+void multiply_block_bytes(const ByteRows& a, BlockType type, const std::byte* panel, ProductKernel kernel,
+                          const MatrixView& c, bool add) {
+  with_block_type(type, [&]<BlockType kType>() { multiply_bytes_with<kType>(a, panel, kernel, c, add); });
 }
 
 }  // namespace mh::HWY_NAMESPACE
@@ -236,9 +238,10 @@ HWY_AFTER_NAMESPACE();
 namespace mh {
 HWY_EXPORT(multiply_block_bytes);
 
-void multiply_block_bytes(const ByteRows& a, BlockType type, const std::byte* b, MatrixView c, bool add) {
-  MH_ASSERT(a.rows == c.rows && a.depth % block_layout(type).numbers == 0);
-  HWY_DYNAMIC_DISPATCH(multiply_block_bytes)(a, type, b, c, add);
+void multiply_block_bytes(const ByteRows& a, BlockType type, const std::byte* b, ProductKernel kernel,
+                          MatrixView c, bool add) {
+  MH_ASSERT(a.rows == c.rows && is_int8(kernel) && a.depth % block_layout(type).numbers == 0);
+  HWY_DYNAMIC_DISPATCH(multiply_block_bytes)(a, type, b, kernel, c, add);
 }
 
 }  // namespace mh

@@ -17,11 +17,14 @@
 
 #include "multihead/base/block_matrix.h"
 #include "multihead/base/matrix_view.h"
+#include "multihead/base/precision.h"
 #include "multihead/kernels/byte_rows.h"
 
 namespace mh {
 
 /// C (+)= A b, A [rows, depth], C [rows, width], for the panel b, which has as many columns as PackedMatrix::panel() says.
-void multiply_block_bytes(const ByteRows& a, BlockType type, const std::byte* b, MatrixView c, bool add);
+/// kernel: one of integers that this machine has.
+void multiply_block_bytes(const ByteRows& a, BlockType type, const std::byte* b, ProductKernel kernel,
+                          MatrixView c, bool add);
 
 }  // namespace mh

@@ -1,6 +1,7 @@
 #include "multihead/kernels/channel_panels.h"
 
 #include "multihead/base/aligned.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -117,9 +118,10 @@ HWY_INLINE void rotate_columns(float* z, int64_t count, hn::Vec<BitsTag> (&large
 
 }  // namespace
 
-void multiply_channels(const ChannelRows& a, const std::byte* panel, const MatrixView& c, bool add) {
+void multiply_channels(const ChannelRows& a, const std::byte* panel, [[maybe_unused]] ProductKernel kernel,
+                       const MatrixView& c, bool add) {
   if constexpr (kHasPairs) {
-    if (has_byte_dots()) return multiply_channels_with<true>(a, panel, c, add);
+    if (has_byte_dots(kernel)) return multiply_channels_with<true>(a, panel, c, add);
   }
   multiply_channels_with<false>(a, panel, c, add);
 }
@@ -179,9 +181,10 @@ void pack_channel_panel(const StoredMatrix& w, int64_t first, int64_t width, int
   HWY_DYNAMIC_DISPATCH(pack_channels)(w, first, width, columns, to);
 }
 
-void multiply_channel_panel(const ChannelRows& rows, const std::byte* panel, MatrixView c, bool add) {
-  MH_ASSERT(rows.rows == c.rows);
-  HWY_DYNAMIC_DISPATCH(multiply_channels)(rows, panel, c, add);
+void multiply_channel_panel(const ChannelRows& rows, const std::byte* panel, ProductKernel kernel,
+                            MatrixView c, bool add) {
+  MH_ASSERT(rows.rows == c.rows && is_int8(kernel));
+  HWY_DYNAMIC_DISPATCH(multiply_channels)(rows, panel, kernel, c, add);
 }
 
 }  // namespace mh

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "multihead/base/matrix_view.h"
+#include "multihead/base/precision.h"
 #include "multihead/base/stored_matrix.h"
 #include "multihead/kernels/channel_rows.h"
 
@@ -31,7 +32,8 @@ int64_t channel_panel_bytes(int64_t depth, int64_t columns);
 /// PackedMatrix::panel() says; K <= kMostChannelDepth.
 void pack_channel_panel(const StoredMatrix& w, int64_t first, int64_t width, int64_t columns, std::byte* to);
 
-/// C (+)= Y, C [rows, width], for a panel of the same K.
-void multiply_channel_panel(const ChannelRows& rows, const std::byte* panel, MatrixView c, bool add);
+/// C (+)= Y, C [rows, width], for a panel of the same K. kernel: one of integers that this machine has.
+void multiply_channel_panel(const ChannelRows& rows, const std::byte* panel, ProductKernel kernel,
+                            MatrixView c, bool add);
 
 }  // namespace mh

@@ -25,8 +25,8 @@ inline constexpr bool kHasPairs = false;
 using DotTag = hwy::HWY_NAMESPACE::ScalableTag<int32_t>;
 using DotVector = hwy::HWY_NAMESPACE::Vec<DotTag>;
 
-/// Four signed bytes, the same in every lane, as add_dot_of_bytes() reads them. kDots: the processor has an instruction for these
-/// sums (has_byte_dots() of kernels/simd.h). kBits: of the unsigned bytes.
+/// Four signed bytes, the same in every lane, as add_dot_of_bytes() reads them. kDots: the kernel has an instruction for these
+/// sums (has_byte_dots() of kernels/product_kernels.h). kBits: of the unsigned bytes.
 template <bool kDots, int kBits>
 struct SignedFour {
   /// Two products of 7 and 8 bits fit 16.

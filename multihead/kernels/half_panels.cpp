@@ -177,6 +177,8 @@ void multiply_rows_of_halves([[maybe_unused]] const HalfRows& a, [[maybe_unused]
                              [[maybe_unused]] const MatrixView& c, [[maybe_unused]] bool add) {
 #if HWY_TARGET == HWY_AVX3
   for_tiles(a.rows, [&]<int kRows>(int64_t first) { multiply_pair_tile<kRows>(a, first, panel, c, add); });
+#else
+  MH_ASSERT(false);
 #endif
 }
 
@@ -256,7 +258,7 @@ void multiply_half_panel(ConstMatrixView a, NumberType type, const std::byte* b,
 }
 
 void multiply_half_rows(const HalfRows& rows, const std::byte* panel, MatrixView c, bool add) {
-  MH_ASSERT(has_bfloat16_dots() && rows.rows == c.rows);
+  MH_ASSERT(rows.rows == c.rows);
   HWY_DYNAMIC_DISPATCH(multiply_rows_of_halves)(rows, panel, c, add);
 }
 

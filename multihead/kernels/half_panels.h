@@ -45,7 +45,7 @@ void multiply_half_panel(ConstMatrixView a, NumberType type, const std::byte* b,
                          bool add);
 
 /// C (+)= A b, A [rows, depth], C [rows, width], for a whole panel b of bfloat16. A row's sums do not depend on others.
-/// REQUIRES: has_bfloat16_dots() (kernels/simd.h).
+/// REQUIRES: the machine has ProductKernel::kBFloat16Dots (kernels/product_kernels.h).
 void multiply_half_rows(const HalfRows& rows, const std::byte* panel, MatrixView c, bool add);
 
 }  // namespace mh

@@ -6,18 +6,67 @@
 #include "multihead/kernels/block_panels.h"
 #include "multihead/kernels/channel_panels.h"
 #include "multihead/kernels/half_panels.h"
-#include "multihead/kernels/simd.h"
+#include "multihead/kernels/product_kernels.h"
 
 namespace mh {
+namespace {
+
+int64_t panels_of(int64_t columns) {
+  return (columns + panel_width() - 1) / panel_width();
+}
+
+int64_t float_bytes(int64_t rows, int64_t columns) {
+  return panels_of(columns) * panel_width() * rows * static_cast<int64_t>(sizeof(float));
+}
+
+/// Of a panel of numbers.
+int64_t panel_bytes(const PackedForm& form, int64_t rows) {
+  return form.kind == PanelKind::kChannels ? channel_panel_bytes(rows, panel_width())
+                                           : half_panel_bytes(rows, panel_width());
+}
+
+}  // namespace
+
+PackedForm packed_form(std::span<const StoredMatrix> parts, PrecisionChoice precision) {
+  MH_ASSERT(!parts.empty());
+  const int64_t rows = parts[0].rows;
+  const NumberType type = parts[0].type;
+  const bool alike =
+      std::all_of(parts.begin(), parts.end(), [&](const StoredMatrix& part) { return part.type == type; });
+  const ProductKernel kernel = kernel_for(precision, WeightsKind::kNumbers);
+  PackedForm form;
+  if (is_int8(kernel) && rows <= kMostChannelDepth) {
+    form = {.kind = PanelKind::kChannels, .kernel = kernel};
+  } else if (kernel == ProductKernel::kBFloat16Dots) {
+    form = {.kind = PanelKind::kHalves, .kernel = kernel};
+  } else if (type != NumberType::kFloat32 && alike) {
+    form = {.kind = PanelKind::kHalves, .half = type};
+  }
+  int64_t columns = 0, panels = 0;
+  for (const StoredMatrix& part : parts) {
+    columns += part.cols;
+    panels += panels_of(part.cols);
+  }
+  form.bytes =
+      form.kind == PanelKind::kFloat32 ? float_bytes(rows, columns) : panels * panel_bytes(form, rows);
+  return form;
+}
+
+PackedForm packed_form(std::span<const BlockMatrix* const> parts, PrecisionChoice precision) {
+  PackedForm form{.kind = PanelKind::kBlocks, .kernel = kernel_for(precision, WeightsKind::kBlocks)};
+  for (const BlockMatrix* part : parts)
+    form.bytes += panels_of(part->rows) * block_panel_bytes(part->type, part->cols, panel_width());
+  return form;
+}
 
 void PackedMatrix::reshape(int64_t rows, int64_t cols) {
   rows_ = rows;
   cols_ = cols;
   panel_ = panel_width();
-  kind_ = PanelKind::kFloat32;
+  form_ = {.bytes = float_bytes(rows, cols)};
   precision_ = Precision::kSame;
-  rounds_rows_ = false;
   small_panels_.clear();
+  small_ = {};
   data_.resize((cols + panel_ - 1) / panel_ * panel_ * rows);
   const int64_t whole = cols / panel_ * panel_ * rows;
   std::fill_n(data_.data() + whole, data_.size() - whole,
@@ -76,13 +125,12 @@ void PackedMatrix::pack_transposed(std::span<const StoredMatrix> parts) {
   }
 }
 
-void PackedMatrix::start_small(PanelKind kind, Precision precision, bool rounds_rows, int64_t rows) {
+void PackedMatrix::start_small(const PackedForm& form, Precision precision, int64_t rows) {
   rows_ = rows;
   cols_ = small_bytes_ = 0;
   panel_ = panel_width();
-  kind_ = kind;
+  form_ = form;
   precision_ = precision;
-  rounds_rows_ = rounds_rows;
   small_panels_.clear();
   data_ = {};
 }
@@ -98,27 +146,15 @@ void PackedMatrix::add_small(int64_t columns, int64_t bytes, SmallPanel like) {
   cols_ += columns;
 }
 
-void PackedMatrix::pack(std::span<const StoredMatrix> parts, Precision precision) {
-  MH_ASSERT(!parts.empty());
+void PackedMatrix::pack(std::span<const StoredMatrix> parts, PrecisionChoice precision) {
+  const PackedForm form = packed_form(parts, precision);
+  if (form.kind == PanelKind::kFloat32) return pack(parts);
   const int64_t rows = parts[0].rows;
-  const NumberType type = parts[0].type;
-  const bool halves =
-      type != NumberType::kFloat32 &&
-      std::all_of(parts.begin(), parts.end(), [&](const StoredMatrix& part) { return part.type == type; });
-  if (precision == Precision::kFast && rows <= kMostChannelDepth) {
-    start_small(PanelKind::kChannels, precision, /*rounds_rows=*/true, rows);
-  } else if (precision == Precision::kNear && bfloat16_dots_are_fast()) {
-    start_small(PanelKind::kHalves, precision, /*rounds_rows=*/true, rows);
-  } else if (halves) {
-    start_small(PanelKind::kHalves, precision, /*rounds_rows=*/false, rows);
-  } else {
-    return pack(parts);
-  }
-  const bool bytes = kind_ == PanelKind::kChannels;
+  start_small(form, precision.contract, rows);
+  const bool bytes = form.kind == PanelKind::kChannels;
   for (const StoredMatrix& part : parts) {
     MH_ASSERT(part.rows == rows);
-    add_small(part.cols, bytes ? channel_panel_bytes(rows, panel_) : half_panel_bytes(rows, panel_),
-              {.half = rounds_rows_ ? NumberType::kBFloat16 : type});
+    add_small(part.cols, panel_bytes(form, rows), {.half = form.half});
   }
   small_.resize(small_bytes_);
   size_t first = 0;
@@ -134,10 +170,10 @@ void PackedMatrix::pack(std::span<const StoredMatrix> parts, Precision precision
   }
 }
 
-void PackedMatrix::pack_transposed(std::span<const BlockMatrix* const> parts, Precision precision,
+void PackedMatrix::pack_transposed(std::span<const BlockMatrix* const> parts, PrecisionChoice precision,
                                    const std::function<void()>& let_go) {
   MH_ASSERT(!parts.empty());
-  start_small(PanelKind::kBlocks, precision, precision != Precision::kSame, parts[0]->cols);
+  start_small(packed_form(parts, precision), precision.contract, parts[0]->cols);
   struct From {
     const BlockMatrix* part;
     int64_t row;  // the first of the panel

@@ -69,13 +69,13 @@ void multiply_small_panel(const ProductRows& a, const PackedMatrix& b, int64_t p
       MH_ASSERT(false);
       break;
     case PanelKind::kBlocks:
-      if (b.rounds_rows()) return multiply_block_bytes(a.bytes, panel.block, data, c, add);
+      if (b.rounds_rows()) return multiply_block_bytes(a.bytes, panel.block, data, b.kernel(), c, add);
       return multiply_block_panel(a.numbers.columns_between(k0, k0 + depth), panel.block, data, k0, c, add);
     case PanelKind::kHalves:
       if (b.rounds_rows()) return multiply_half_rows(a.halves, data, c, add);
       return multiply_half_panel(a.numbers.columns_between(k0, k0 + depth), panel.half, data, k0, c, add);
     case PanelKind::kChannels:
-      return multiply_channel_panel(a.channels, data, c, add);
+      return multiply_channel_panel(a.channels, data, b.kernel(), c, add);
   }
 }
 

@@ -4,11 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "multihead/base/error.h"
 
@@ -63,53 +58,6 @@ void use_dispatch_target(std::string_view name) {
   }
   // Highway's functions for tests would be undone by a test that uses them, too.
   hwy::DisableTargets(~targets()[static_cast<size_t>(at - names.begin())]);
-}
-
-namespace {
-
-std::atomic<bool> may_use_byte_dots{true};
-
-/// What cpuid says of instructions that Highway's targets here do not have: leaf 7, subleafs 0 and 1; leaf 0 names the maker.
-struct ProcessorDots {
-  bool bytes_avx512 = false, bytes_avx2 = false, bfloat16 = false, is_amd = false;
-
-  ProcessorDots() {
-#if defined(__x86_64__)
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    is_amd = __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_AMD_ebx;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
-    bytes_avx512 = (c >> 11 & 1u) != 0;  // AVX512_VNNI
-    if (a < 1 || __get_cpuid_count(7, 1, &a, &b, &c, &d) == 0) return;
-    bytes_avx2 = (a >> 4 & 1u) != 0;  // AVX_VNNI
-    bfloat16 = (a >> 5 & 1u) != 0;    // AVX512_BF16
-#endif
-  }
-};
-
-const ProcessorDots& processor_dots() {
-  static const ProcessorDots has;
-  return has;
-}
-
-}  // namespace
-
-bool has_byte_dots() {
-  const std::string_view target = HWY_DYNAMIC_DISPATCH(target_name)();
-  return may_use_byte_dots.load(std::memory_order_relaxed) &&
-         (target == "AVX3" ? processor_dots().bytes_avx512 : target == "AVX2" && processor_dots().bytes_avx2);
-}
-
-bool has_bfloat16_dots() {
-  const std::string_view target = HWY_DYNAMIC_DISPATCH(target_name)();
-  return target == "AVX3" && processor_dots().bfloat16;
-}
-
-bool bfloat16_dots_are_fast() {
-  return processor_dots().is_amd && has_bfloat16_dots();
-}
-
-void use_byte_dots(bool may) {
-  may_use_byte_dots.store(may, std::memory_order_relaxed);
 }
 
 }  // namespace mh

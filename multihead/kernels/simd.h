@@ -25,17 +25,4 @@ std::vector<std::string> dispatch_targets();
 /// other name. REQUIRES: no kernel is running, and no packed matrix from before is used after.
 void use_dispatch_target(std::string_view name);
 
-/// Whether sums of products of bytes have an instruction here (AVX-512 VNNI; on AVX2 AVX-VNNI). Results are the same without.
-bool has_byte_dots();
-
-/// Lets has_byte_dots() be false whatever the processor has, or tells what it has again. For tests and measurements. REQUIRES: no
-/// kernel is running.
-void use_byte_dots(bool may);
-
-/// Whether sums of products of pairs of bfloat16 have an instruction here (AVX-512 BF16).
-bool has_bfloat16_dots();
-/// Whether they take less time than float32: where they do not, near is same. AMD's do half of it; Intel's, on the processors
-/// met so far, as much.
-bool bfloat16_dots_are_fast();
-
 }  // namespace mh

@@ -101,18 +101,18 @@ Tensor normal_rows(int64_t rows, int64_t cols, uint64_t seed, float largest = 40
   return t;
 }
 
-PackedMatrix packed(const std::vector<const BlockMatrix*>& parts, Precision precision) {
+PackedMatrix packed(const std::vector<const BlockMatrix*>& parts, PrecisionChoice precision) {
   PackedMatrix made;
   made.pack_transposed(parts, precision, [] {});
   return made;
 }
 
-void expect_the_formula(const RandomBlocks& blocks, const Tensor& x, Precision precision) {
+void expect_the_formula(const RandomBlocks& blocks, const Tensor& x, PrecisionChoice precision) {
   const PackedMatrix b = packed({&blocks.matrix}, precision);
   Tensor y(x.rows(), b.cols());
   multiply(x.view(), b, y.view());
   for (int64_t i = 0; i < x.rows(); ++i) {
-    const std::vector<Group> groups = groups_of(x.view(), i, precision);
+    const std::vector<Group> groups = groups_of(x.view(), i, precision.contract);
     for (int64_t j = 0; j < y.cols(); ++j) {
       const float right = expected(groups, blocks.matrix, j);
       if (std::isnan(right) && std::isnan(y(i, j))) continue;
@@ -122,16 +122,13 @@ void expect_the_formula(const RandomBlocks& blocks, const Tensor& x, Precision p
   }
 }
 
-/// An instruction set, and whether its instruction for sums of products of bytes may be used.
-using Kernel = std::pair<std::string, bool>;
-
-class BlockBytes : public testing::TestWithParam<Kernel> {
+class BlockBytes : public testing::TestWithParam<KernelOnTarget> {
  protected:
-  BlockBytes() : on_(GetParam().first) { use_byte_dots(GetParam().second); }
-  ~BlockBytes() override { use_byte_dots(true); }
+  /// The contract with the kernel that is tested.
+  static PrecisionChoice by_kernel(Precision contract) { return {contract, GetParam().second}; }
 
  private:
-  OnTarget on_;
+  OnTarget on_{GetParam().first};
 };
 
 TEST_P(BlockBytes, HaveTheBitsOfTheFormula) {
@@ -142,7 +139,7 @@ TEST_P(BlockBytes, HaveTheBitsOfTheFormula) {
       const RandomBlocks blocks(type, 131, depth, 11 + static_cast<uint64_t>(depth), depth == 416);
       for (const Precision precision : {Precision::kFast, Precision::kNear}) {
         for (const int64_t rows : {1, 2, 3, 7})
-          expect_the_formula(blocks, normal_rows(rows, depth, 5), precision);
+          expect_the_formula(blocks, normal_rows(rows, depth, 5), by_kernel(precision));
       }
     }
   }
@@ -158,7 +155,7 @@ TEST_P(BlockBytes, OfTheLargestIntegers) {
     }();
     for (std::byte& byte : blocks.bytes) byte |= std::byte{0x80};  // signs of d, too
     for (const Precision precision : {Precision::kFast, Precision::kNear})
-      expect_the_formula(blocks, least, precision);
+      expect_the_formula(blocks, least, by_kernel(precision));
   }
 }
 
@@ -171,7 +168,7 @@ TEST_P(BlockBytes, OfZeroTinyHugeAndNoNumbers) {
     x(1, 33) = value;
     for (int64_t k = 0; k < 96; ++k) x(2, k) = value;
     for (const Precision precision : {Precision::kFast, Precision::kNear})
-      expect_the_formula(blocks, x, precision);
+      expect_the_formula(blocks, x, by_kernel(precision));
   }
 }
 
@@ -181,7 +178,7 @@ TEST_P(BlockBytes, DependNeitherOnOtherRowsNorOnThreads) {
   const Tensor x = normal_rows(401, 512, 9);
   const int before = thread_count();
   for (const Precision precision : {Precision::kFast, Precision::kNear}) {
-    const PackedMatrix b = packed({&a.matrix, &c.matrix, &d.matrix}, precision);
+    const PackedMatrix b = packed({&a.matrix, &c.matrix, &d.matrix}, by_kernel(precision));
     Tensor all(401, b.cols()), one(1, b.cols()), added(401, b.cols());
     set_thread_count(3);
     multiply(x.view(), b, all.view());
@@ -197,18 +194,8 @@ TEST_P(BlockBytes, DependNeitherOnOtherRowsNorOnThreads) {
   set_thread_count(before);
 }
 
-std::vector<Kernel> kernels() {
-  std::vector<Kernel> found;
-  for (const std::string& target : dispatch_targets()) {
-    found.emplace_back(target, false);
-    const OnTarget on(target);
-    if (has_byte_dots()) found.emplace_back(target, true);
-  }
-  return found;
-}
-INSTANTIATE_TEST_SUITE_P(Kernels, BlockBytes, testing::ValuesIn(kernels()), [](const auto& tested) {
-  return tested.param.first + (tested.param.second ? "_dots" : "");
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, BlockBytes, testing::ValuesIn(int8_kernels()),
+                         [](const auto& tested) { return kernel_label(tested.param); });
 
 // Against the numbers that the blocks stand for: 8 bits of an input leave an error of some tenths of a percent of a sum's
 // typical size, 16 bits a 256th of that.

@@ -81,7 +81,8 @@ int64_t columns_of_panels() {
 }
 
 /// Y (+)= X W with all rows and panels as tasks.
-void multiply_channels_of(const Tensor& x, const StoredMatrix& w, MatrixView y, bool add = false) {
+void multiply_channels_of(ProductKernel kernel, const Tensor& x, const StoredMatrix& w, MatrixView y,
+                          bool add = false) {
   Guarded<std::byte> row_bytes(channel_rows_bytes(x.rows(), x.cols()));
   const ChannelRows rows = place_channel_rows(x.rows(), x.cols(), row_bytes.data());
   parallel_for((x.rows() + 2) / 3, [&](int64_t task) {
@@ -95,17 +96,17 @@ void multiply_channels_of(const Tensor& x, const StoredMatrix& w, MatrixView y, 
     constexpr int64_t kRows = 19;
     for (int64_t begin = 0; begin < x.rows(); begin += kRows) {
       const int64_t end = std::min(x.rows(), begin + kRows);
-      multiply_channel_panel(rows.rows_between(begin, end), panel.data(),
+      multiply_channel_panel(rows.rows_between(begin, end), panel.data(), kernel,
                              y.rows_between(begin, end).columns_between(first, first + width), add);
     }
   });
 }
 
-void expect_the_formula_of_channels(const Tensor& x, const StoredMatrix& w) {
+void expect_the_formula_of_channels(ProductKernel kernel, const Tensor& x, const StoredMatrix& w) {
   Tensor wide(x.rows(), w.cols + 3);
   wide.fill(-7);
   const MatrixView y = wide.view().columns_between(1, 1 + w.cols);
-  multiply_channels_of(x, w, y);
+  multiply_channels_of(kernel, x, w, y);
   std::vector<RotatedBytes> columns;
   for (int64_t j = 0; j < w.cols; ++j) {
     std::vector<float> column;
@@ -126,16 +127,12 @@ void expect_the_formula_of_channels(const Tensor& x, const StoredMatrix& w) {
   }
 }
 
-/// An instruction set, and whether its instruction for sums of products of bytes may be used.
-using ChannelKernel = std::pair<std::string, bool>;
-
-class ChannelPanels : public testing::TestWithParam<ChannelKernel> {
+class ChannelPanels : public testing::TestWithParam<KernelOnTarget> {
  protected:
-  ChannelPanels() : on_(GetParam().first) { use_byte_dots(GetParam().second); }
-  ~ChannelPanels() override { use_byte_dots(true); }
+  const ProductKernel kernel_ = GetParam().second;
 
  private:
-  OnTarget on_;
+  OnTarget on_{GetParam().first};
 };
 
 TEST_P(ChannelPanels, HaveTheBitsOfTheFormula) {
@@ -143,7 +140,7 @@ TEST_P(ChannelPanels, HaveTheBitsOfTheFormula) {
     SCOPED_TRACE(k);
     const Tensor w = normal_matrix(k, 131, 3 + static_cast<uint64_t>(k));
     for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 11})
-      expect_the_formula_of_channels(normal_matrix(rows, k, 5), StoredMatrix::of(w.view()));
+      expect_the_formula_of_channels(kernel_, normal_matrix(rows, k, 5), StoredMatrix::of(w.view()));
   }
 }
 
@@ -151,15 +148,15 @@ TEST_P(ChannelPanels, OfWeightsAsFilesHaveThem) {
   const Tensor w = normal_matrix(293, 211, 3);
   const StoredMatrix stored = StoredMatrix::of(w.view());
   const Tensor x = normal_matrix(5, 211, 1), part = normal_matrix(5, 101, 2);
-  expect_the_formula_of_channels(x, stored.transposed());
-  expect_the_formula_of_channels(part, stored.rows_between(7, 108).columns_between(13, 90));
+  expect_the_formula_of_channels(kernel_, x, stored.transposed());
+  expect_the_formula_of_channels(kernel_, part, stored.rows_between(7, 108).columns_between(13, 90));
   std::vector<uint16_t> halves;
   for (int64_t i = 0; i < w.size(); ++i) halves.push_back(to_bfloat16(w.data()[i]));
   StoredMatrix bfloat = stored;
   bfloat.data = reinterpret_cast<const std::byte*>(halves.data());
   bfloat.type = NumberType::kBFloat16;
-  expect_the_formula_of_channels(x, bfloat.transposed());
-  expect_the_formula_of_channels(part, bfloat.rows_between(7, 108).columns_between(13, 90));
+  expect_the_formula_of_channels(kernel_, x, bfloat.transposed());
+  expect_the_formula_of_channels(kernel_, part, bfloat.rows_between(7, 108).columns_between(13, 90));
 }
 
 // Numbers that are halves of steps after the rotation: R of one is 1 or -1 times it.
@@ -173,7 +170,7 @@ TEST_P(ChannelPanels, RoundHalvesToTheEvenInteger) {
   for (int64_t k = 0; k < 384; ++k) ASSERT_EQ(rows.low[k], k < 128 ? 127 : k < 256 ? 2 : -4) << k;
   EXPECT_EQ(rows.scale[0], 1);
   EXPECT_EQ(rows.sum[0], 128 * 125);
-  expect_the_formula_of_channels(x, StoredMatrix::of(w.view()));
+  expect_the_formula_of_channels(kernel_, x, StoredMatrix::of(w.view()));
 }
 
 // Products with the scale's inverse that round to a half, and are none: a multiplication that adds before it rounds has other integers.
@@ -248,7 +245,7 @@ TEST_P(ChannelPanels, OfNoNumbersAreZero) {
   const Tensor x(3, 0), w(0, 5);
   Tensor y(3, 5);
   y.fill(9);
-  multiply_channels_of(x, StoredMatrix::of(w.view()), y.view());
+  multiply_channels_of(kernel_, x, StoredMatrix::of(w.view()), y.view());
   for (int64_t i = 0; i < y.size(); ++i) EXPECT_EQ(y.data()[i], 0);
 }
 
@@ -278,7 +275,7 @@ TEST_P(ChannelPanels, SumIntegersExactly) {
     auto* const scales = reinterpret_cast<float*>(panel.data() + k * columns);
     std::fill_n(scales, columns, 1.0f);
     Tensor y(kRows, columns);
-    multiply_channel_panel(rows, panel.data(), y.view(), false);
+    multiply_channel_panel(rows, panel.data(), kernel_, y.view(), false);
     for (int64_t i = 0; i < kRows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
         int64_t sum = 0;
@@ -318,9 +315,9 @@ TEST_P(ChannelPanels, OfZeroTinyHugeAndNoNumbers) {
     x(1, 33) = value;
     w(70, 1) = value;
     for (int64_t k = 0; k < 171; ++k) x(2, k) = w(k, 2) = w(k, 66) = value;
-    expect_the_formula_of_channels(x, StoredMatrix::of(w.view()));
+    expect_the_formula_of_channels(kernel_, x, StoredMatrix::of(w.view()));
     Tensor y(4, 67);
-    multiply_channels_of(x, StoredMatrix::of(w.view()), y.view());
+    multiply_channels_of(kernel_, x, StoredMatrix::of(w.view()), y.view());
     EXPECT_TRUE(std::isfinite(y(0, 0)) && std::isfinite(y(3, 65)));  // what is beside them
     if (!std::isfinite(value)) {
       EXPECT_TRUE(std::isnan(y(1, 0)) && std::isnan(y(2, 5)) && std::isnan(y(0, 1)) && std::isnan(y(3, 66)));
@@ -343,38 +340,28 @@ TEST_P(ChannelPanels, DependNeitherOnOtherRowsNorOnThreads) {
   Tensor all(101, 211), one(1, 211), added(101, 211);
   const int before = thread_count();
   set_thread_count(3);
-  multiply_channels_of(x, StoredMatrix::of(w.view()), all.view());
+  multiply_channels_of(kernel_, x, StoredMatrix::of(w.view()), all.view());
   set_thread_count(1);
   for (const int64_t row : {0, 1, 50, 100}) {
     Tensor alone(1, 401);
     std::copy_n(x.view().row(row), 401, alone.data());
-    multiply_channels_of(alone, StoredMatrix::of(w.view()), one.view());
+    multiply_channels_of(kernel_, alone, StoredMatrix::of(w.view()), one.view());
     ASSERT_EQ(std::memcmp(one.data(), all.view().row(row), 211 * sizeof(float)), 0) << row;
   }
   added.fill(1);
-  multiply_channels_of(x, StoredMatrix::of(w.view()), added.view(), true);
+  multiply_channels_of(kernel_, x, StoredMatrix::of(w.view()), added.view(), true);
   for (int64_t i = 0; i < all.size(); ++i) ASSERT_EQ(added.data()[i], 1 + all.data()[i]);
   set_thread_count(before);
 }
 
-std::vector<ChannelKernel> channel_kernels() {
-  std::vector<ChannelKernel> found;
-  for (const std::string& target : dispatch_targets()) {
-    found.emplace_back(target, false);
-    const OnTarget on(target);
-    if (has_byte_dots()) found.emplace_back(target, true);
-  }
-  return found;
-}
-INSTANTIATE_TEST_SUITE_P(Kernels, ChannelPanels, testing::ValuesIn(channel_kernels()),
-                         [](const auto& tested) {
-                           return tested.param.first + (tested.param.second ? "_dots" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(Kernels, ChannelPanels, testing::ValuesIn(int8_kernels()),
+                         [](const auto& tested) { return kernel_label(tested.param); });
 
 /// Root of the mean square of the error of X W, over that of a sum's typical size |x_i| |w_j|.
 double error_of_channels(const Tensor& x, const Tensor& w) {
   Tensor y(x.rows(), w.cols());
-  multiply_channels_of(x, StoredMatrix::of(w.view()), y.view());
+  multiply_channels_of(kernel_for(Precision::kFast, WeightsKind::kNumbers), x, StoredMatrix::of(w.view()),
+                       y.view());
   double error = 0, size = 0;
   for (int64_t i = 0; i < x.rows(); ++i) {
     for (int64_t j = 0; j < w.cols(); ++j) {

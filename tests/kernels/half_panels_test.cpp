@@ -216,7 +216,7 @@ TEST_P(HalfPanels, RowsAreRoundedToTheNearestAndEven) {
 
 // Products of bfloat16 are exact in float32, and each of K additions rounds a sum that is at most that of all magnitudes.
 TEST_P(HalfPanels, OfRoundedRowsAreNearTheirSums) {
-  if (!has_bfloat16_dots())
+  if (!runs(ProductKernel::kBFloat16Dots, processor_features()))
     GTEST_SKIP() << "no instruction for sums of products of bfloat16 on " << GetParam();
   for (const int64_t depth : {1, 2, 53, 383, 1531}) {
     const StoredHalves halves(NumberType::kBFloat16, depth, 151, true);
@@ -251,7 +251,7 @@ TEST_P(HalfPanels, OfRoundedRowsAreNearTheirSums) {
 }
 
 TEST_P(HalfPanels, OfRoundedRowsDoNotDependOnOtherRows) {
-  if (!has_bfloat16_dots())
+  if (!runs(ProductKernel::kBFloat16Dots, processor_features()))
     GTEST_SKIP() << "no instruction for sums of products of bfloat16 on " << GetParam();
   const StoredHalves halves(NumberType::kBFloat16, 613, 151, true);
   const PanelsOfHalves panels(halves.matrix, panel_columns());
@@ -273,7 +273,7 @@ TEST_P(HalfPanels, OfRoundedRowsDoNotDependOnOtherRows) {
 }
 
 TEST_P(HalfPanels, RowsThatAreNotFiniteStaySo) {
-  if (!has_bfloat16_dots())
+  if (!runs(ProductKernel::kBFloat16Dots, processor_features()))
     GTEST_SKIP() << "no instruction for sums of products of bfloat16 on " << GetParam();
   const Tensor w = normal_matrix(31, 5, 4);
   const PanelsOfHalves panels(StoredMatrix::of(w.view()), panel_columns());

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/kernels/simd.h"
 
 namespace mh {
@@ -18,5 +21,28 @@ class OnTarget {
  private:
   const std::string before_ = dispatch_target();
 };
+
+/// An instruction set, and a kernel that runs on it.
+using KernelOnTarget = std::pair<std::string, ProductKernel>;
+
+/// All that multiply integers on this machine.
+inline std::vector<KernelOnTarget> int8_kernels() {
+  std::vector<KernelOnTarget> found;
+  for (const std::string& target : dispatch_targets()) {
+    const OnTarget on(target);
+    for (const ProductKernel kernel : kernels_of(Precision::kFast, std::nullopt, processor_features()))
+      found.emplace_back(target, kernel);
+  }
+  return found;
+}
+
+/// "AVX2_int8_avx2", the name of a test's parameter.
+inline std::string kernel_label(const KernelOnTarget& kernel) {
+  std::string label = kernel.first + "_" + name_of(kernel.second, kProductKernelNames);
+  for (char& letter : label) {
+    if (letter == '-') letter = '_';
+  }
+  return label;
+}
 
 }  // namespace mh

@@ -3,16 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "multihead/base/random.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/tensor/tensor.h"
 #include "tests/kernels/on_target.h"
+#include "tests/kernels/random_blocks.h"
 
 namespace mh {
 namespace {
@@ -84,8 +88,8 @@ TEST_P(Precisions, ChooseTheirPanels) {
     for (const Stored& one : stored) parts.push_back(one.matrix);
     PackedMatrix packed;
     packed.pack(parts, precision);
-    EXPECT_EQ(packed.rounds_rows(),
-              precision == Precision::kFast || (precision == Precision::kNear && bfloat16_dots_are_fast()));
+    EXPECT_EQ(packed.kernel(), kernel_for(precision, WeightsKind::kNumbers));
+    EXPECT_EQ(packed.rounds_rows(), packed.kernel() != ProductKernel::kFloat32);
     return packed.kind();
   };
   constexpr NumberType kFloat = NumberType::kFloat32, kBrain = NumberType::kBFloat16,
@@ -97,10 +101,78 @@ TEST_P(Precisions, ChooseTheirPanels) {
   EXPECT_EQ(kind({kFloat, kHalf}, Precision::kSame), PanelKind::kFloat32);
   for (const NumberType type : {kFloat, kBrain, kHalf})
     EXPECT_EQ(kind({type}, Precision::kFast), PanelKind::kChannels);
-  const bool fast = bfloat16_dots_are_fast();
-  EXPECT_EQ(kind({kFloat}, Precision::kNear), fast ? PanelKind::kHalves : PanelKind::kFloat32);
-  EXPECT_EQ(kind({kHalf, kFloat}, Precision::kNear), fast ? PanelKind::kHalves : PanelKind::kFloat32);
+  const bool dots = kernel_for(Precision::kNear, WeightsKind::kNumbers) == ProductKernel::kBFloat16Dots;
+  EXPECT_EQ(kind({kFloat}, Precision::kNear), dots ? PanelKind::kHalves : PanelKind::kFloat32);
+  EXPECT_EQ(kind({kHalf, kFloat}, Precision::kNear), dots ? PanelKind::kHalves : PanelKind::kFloat32);
   EXPECT_EQ(kind({kHalf, kHalf}, Precision::kNear), PanelKind::kHalves);
+}
+
+// What a form says before anything is packed is what packing takes.
+TEST_P(Precisions, TakeTheBytesOfTheirForm) {
+  constexpr NumberType kFloat = NumberType::kFloat32, kBrain = NumberType::kBFloat16,
+                       kHalf = NumberType::kFloat16;
+  PackedMatrix packed;  // of one size after another: memory that is kept must not count
+  for (const Precision contract : {Precision::kFast, Precision::kSame, Precision::kNear}) {
+    for (const std::vector<NumberType>& types :
+         {std::vector{kFloat}, {kBrain}, {kHalf}, {kHalf, kBrain}, {kFloat, kFloat, kFloat}}) {
+      for (const int64_t rows : {131, 1, 34}) {
+        std::vector<Stored> stored;
+        for (const NumberType type : types) stored.emplace_back(type, rows, 67 + 13 * std::ssize(stored), 1);
+        std::vector<StoredMatrix> parts;
+        for (const Stored& one : stored) parts.push_back(one.matrix);
+        for (const ProductKernel kernel : kernels_of(contract, WeightsKind::kNumbers, processor_features())) {
+          const PackedForm form = packed_form(parts, {contract, kernel});
+          packed.pack(parts, {contract, kernel});
+          EXPECT_EQ(packed.bytes(), form.bytes);
+          EXPECT_EQ(packed.kind(), form.kind);
+          EXPECT_EQ(packed.kernel(), kernel);
+          EXPECT_EQ(form.kernel, kernel);
+          EXPECT_GE(form.bytes, rows * 67 *
+                                    (form.kind == PanelKind::kFloat32  ? 4
+                                     : form.kind == PanelKind::kHalves ? 2
+                                                                       : 1));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Precisions, TakeTheBytesOfTheFormOfBlocks) {
+  for (const BlockType type : kBlockTypes) {
+    const RandomBlocks a(type, 61, 512, 1), b(type, 151, 512, 2);
+    const std::vector<const BlockMatrix*> parts = {&a.matrix, &b.matrix};
+    for (const Precision contract : {Precision::kSame, Precision::kNear, Precision::kFast}) {
+      for (const ProductKernel kernel : kernels_of(contract, WeightsKind::kBlocks, processor_features())) {
+        PackedMatrix packed;
+        packed.pack_transposed(parts, {contract, kernel}, [] {});
+        const PackedForm form = packed_form(parts, {contract, kernel});
+        EXPECT_EQ(packed.bytes(), form.bytes);
+        EXPECT_EQ(packed.kernel(), kernel);
+        EXPECT_EQ(form.kind, PanelKind::kBlocks);
+        EXPECT_GE(form.bytes, (61 + 151) * a.matrix.row_bytes());
+      }
+    }
+  }
+}
+
+// A kernel that is chosen serves where it can; what it cannot serve is as without.
+TEST_P(Precisions, UseTheKernelThatIsChosen) {
+  const Features here = processor_features();
+  const Stored numbers(NumberType::kFloat32, 64, 67, 1);
+  const RandomBlocks blocks(BlockType::kQ8_0, 61, 64, 1);
+  const std::vector<StoredMatrix> of_numbers = {numbers.matrix};
+  const std::vector<const BlockMatrix*> of_blocks = {&blocks.matrix};
+  for (const Precision contract : {Precision::kSame, Precision::kNear, Precision::kFast}) {
+    for (const ProductKernel kernel : kernels_of(contract, std::nullopt, here)) {
+      const auto expected = [&](WeightsKind kind) {
+        const std::vector<ProductKernel> all = kernels_of(contract, kind, here);
+        const bool serves = std::find(all.begin(), all.end(), kernel) != all.end();
+        return serves ? kernel : kernel_for(contract, kind);
+      };
+      EXPECT_EQ(packed_form(of_numbers, {contract, kernel}).kernel, expected(WeightsKind::kNumbers));
+      EXPECT_EQ(packed_form(of_blocks, {contract, kernel}).kernel, expected(WeightsKind::kBlocks));
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Precisions, testing::ValuesIn(dispatch_targets()),
