@@ -4,8 +4,8 @@
 #include <sstream>
 #include <string>
 
-#include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/model.h"
 
 namespace mh {
@@ -14,8 +14,8 @@ namespace mh {
 inline double use_precision_named(Model& model, std::istringstream& rest) {
   std::string name;
   rest >> name;
-  const auto precision = value_named(name, kPrecisionNames);
-  if (!precision) throw UsageError("precision: " + names_listed(kPrecisionNames) + ", please");
+  const auto precision = precision_named(name);
+  if (!precision) throw UsageError("precision: " + precisions_like(name) + ", please");
   use_precision(model, *precision);
   return 0;
 }

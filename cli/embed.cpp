@@ -306,7 +306,7 @@ void add_embed(Verb& app) {
   rare_flags(*verb, {"--input-pair"});
   verb->footer(
       "Example:\n"
-      "  multihead embed minilm -i test.en -o test.npy --format npy\n"
+      "  multihead embed minilm -i test.en -o test.npy --format npy --precision fast\n"
       "  multihead embed minilm \\\n"
       "    --similarity 'two dogs run .' 'a pair of dogs is running .'\n"
       "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en\n"

@@ -9,15 +9,23 @@
 #include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/models/use_precision.h"
 
 namespace mh::cli {
 
 Flag* add_model(Verb& verb, ModelFlags& model, const std::string& help) {
   Flag* const folder = add_model(verb, model.path, help);
-  add_choice(verb, "--precision", model.precision, kPrecisionNames,
-             "How exactly products with weights are computed: near rounds their inputs to 16 bits, fast to "
-             "8, which takes less time");
+  verb.add_option("--precision",
+                  "How exactly products with weights are computed: near rounds their inputs to 16 bits, fast "
+                  "to 8, which takes less time; fast:KERNEL names what computes them, too")
+      ->type_name(names_listed(kPrecisionNames))
+      ->default_str(precision_name(model.precision))
+      ->check([](const std::string& text) {
+        if (precision_named(text)) return std::string();
+        return fmt::format("expected {}, got {}", precisions_like(text), text.empty() ? "nothing" : text);
+      })
+      ->each([&model](const std::string& text) { model.precision = *precision_named(text); });
   return folder;
 }
 

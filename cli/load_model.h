@@ -17,7 +17,7 @@ class Verb;
 /// A model that a verb runs. A verb that trains a model, converts it or shows its weights has the path alone.
 struct ModelFlags {
   std::string path = {};
-  Precision precision = Precision::kSame;  // docs/precision.md
+  PrecisionChoice precision = {};  // docs/precision.md
 };
 
 /// The folder of a model that the verb runs, as add_model() of a path adds it, and --precision. Returns the folder's.

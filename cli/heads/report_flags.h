@@ -34,12 +34,12 @@ class SettingsOfReport {
     return settings;
   }
   /// That of the report; none: there is no report, or it does not say.
-  std::optional<Precision> precision() const {
+  std::optional<PrecisionChoice> precision() const {
     return file_.empty() ? std::nullopt : precision_in_report(read_file(file_), file_);
   }
   template <class Made>
   std::string with_options(const std::string& report, const Made& made_with,
-                           std::optional<Precision> precision = std::nullopt) const {
+                           std::optional<PrecisionChoice> precision = std::nullopt) const {
     return mh::with_options(report, name_, made_with, precision);
   }
 

@@ -10,7 +10,10 @@ Affine::Affine(std::vector<const Parameter*> weights, std::vector<const Paramete
     : biases_(std::move(biases)) {
   MH_ASSERT(!weights.empty() && (biases_.parts().empty() || biases_.parts().size() == weights.size()));
   inputs_ = weights[0]->value.rows();
-  for (const Parameter* weight : weights) outputs_ += weight->value.cols();
+  for (const Parameter* weight : weights) {
+    outputs_ += weight->value.cols();
+    weight->read_by = ReadBy::kProduct;
+  }
   weights_ = PackedParameters(std::move(weights));
 }
 

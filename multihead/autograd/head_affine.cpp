@@ -28,6 +28,7 @@ HeadAffine::HeadAffine(Columns columns, const Parameter* weight, const Parameter
   }
   MH_ASSERT(!shared || rows_.back().end == weight_->value.rows());
   packed_ = std::vector<Packed>(columns_.size());
+  weight_->read_by = ReadBy::kHeads;
 }
 
 const PackedMatrix& HeadAffine::packed(int head) const {

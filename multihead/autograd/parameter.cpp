@@ -2,6 +2,20 @@
 
 namespace mh {
 
+std::optional<PackedForm> packed_form(const Parameter& parameter, PrecisionChoice precision) {
+  if (parameter.read_by == ReadBy::kNoProduct) return std::nullopt;
+  const Weight& value = parameter.value;
+  const bool transposed = parameter.read_by == ReadBy::kTransposedProduct,
+             of_heads = parameter.read_by == ReadBy::kHeads;
+  if (const BlockMatrix* const blocks = of_heads ? nullptr : value.blocks(/*columns=*/!transposed))
+    return packed_form({&blocks, 1}, precision);
+  StoredMatrix shape{.type = of_heads ? NumberType::kFloat32 : value.number_type(),
+                     .rows = value.rows(),
+                     .cols = value.cols()};
+  if (transposed) shape = shape.transposed();
+  return packed_form({&shape, 1}, of_heads ? Precision::kSame : precision);
+}
+
 uint64_t PackedParameters::versions() const {
   uint64_t sum = 0;
   for (const Parameter* part : parts_) sum += part->version;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,14 +19,29 @@
 
 namespace mh {
 
+/// How products read a parameter.
+enum class ReadBy {
+  kNoProduct,          // its numbers are, or its rows, looked up
+  kProduct,            // x W
+  kTransposedProduct,  // x W^T
+  kHeads,              // x W_i, W_i some rows for each head, always of float32
+};
+
+/// How a file stores a parameter.
+struct StoredAs {
+  std::string type = {};  // as the file calls it; empty: it was not read from a file
+  int64_t bytes = 0;
+};
+
 /// A value [rows, cols] and the sum of its gradients since the last update. A const layer does not change
 /// values, but its backward pass adds to gradients; so only one thread at a time may train.
 struct Parameter {
   Weight value;
-  mutable Gradient gradient;  // made by the first backward pass that reaches it
-  uint64_t version = 1;       // raised by changed(), after which packed copies are made again
-  Precision precision =
-      Precision::kSame;  // of the products that read the value forward (models/use_precision.h)
+  mutable Gradient gradient;       // made by the first backward pass that reaches it
+  uint64_t version = 1;            // raised by changed(), after which packed copies are made again
+  PrecisionChoice precision = {};  // of the products that read the value forward (models/use_precision.h)
+  mutable ReadBy read_by = ReadBy::kNoProduct;  // set by whoever multiplies with it
+  StoredAs stored_as = {};
 
   Parameter() = default;
   Parameter(int64_t rows, int64_t cols) : value(rows, cols) {}
@@ -34,6 +50,10 @@ struct Parameter {
   /// The matrix to which backward passes add; the first call allocates and clears it.
   MatrixView gradient_sum() const { return gradient.sum(value.rows(), value.cols()); }
 };
+
+/// What a product that reads the parameter alone multiplies with, packed with this precision; none: no product reads it. Several
+/// that are packed side by side take as much together, or less where they are float32 panels: these share the last columns.
+std::optional<PackedForm> packed_form(const Parameter& parameter, PrecisionChoice precision);
 
 /// What a product with weights computes: values, or gradients with respect to values, which are always float32.
 enum class ProductOf { kValues, kGradients };

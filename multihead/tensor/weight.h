@@ -78,6 +78,11 @@ class Weight {
   /// The same for a short time: with what this returns, the memory of converted numbers is let go, and that of
   /// mapped ones, which are read from the file again when they are next needed.
   BorrowedMatrix borrow() const;
+  /// What stored() and borrow() give. Reads nothing.
+  NumberType number_type() const {
+    const auto* const elsewhere = std::get_if<Elsewhere>(&from_);
+    return elsewhere != nullptr && !is_own() ? elsewhere->matrix.type : NumberType::kFloat32;
+  }
   /// Whether rows must be converted to be read: whoever needs a few of them reads these (read_row()).
   bool is_converted() const { return std::holds_alternative<Converted>(from_) && !is_own(); }
   /// The blocks whose rows are the weight's rows, or if `columns` its columns; null where the numbers are not such blocks.

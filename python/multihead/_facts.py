@@ -11,7 +11,7 @@ from ._arguments import checked
 from ._edits import Changes, edits_of, tell_unread
 from ._names import Head, HeadName, head_name
 
-Precision = Literal["same", "near", "fast"]
+Precision = Literal["same", "near", "fast"] | str
 
 
 class ModelFacts:
@@ -28,9 +28,9 @@ class ModelFacts:
         return self._native.path
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> str:
         """How exactly products with weights are computed, as :func:`multihead.load` was told."""
-        return cast(Precision, self._native.precision)
+        return self._native.precision
 
     @property
     def kind(self) -> Literal["encoder", "causal", "translator"]:

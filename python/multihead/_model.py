@@ -61,7 +61,8 @@ def load(folder: str | os.PathLike[str], *, precision: Precision = "same") -> Mo
 
     Args:
         precision: how exactly products with weights are computed (docs/precision.md): "same", float32 on the numbers of the file;
-            "near" rounds their inputs to 16 bits and "fast" to 8, which takes less time.
+            "near" rounds their inputs to 16 bits and "fast" to 8, which takes less time. "near:float32" and the like name the
+            kernel, one that this machine has.
 
     Raises:
         MissingFileError (a FileNotFoundError): there is no such folder, or a file of it is missing.

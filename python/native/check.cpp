@@ -12,6 +12,7 @@
 #include "model.h"
 #include "multihead/check/check_json.h"
 #include "multihead/check/check_model.h"
+#include "multihead/kernels/product_kernels.h"
 #include "settings.h"
 
 namespace mh::python {
@@ -24,11 +25,11 @@ std::string check(const LoadedModel& loaded, const std::string& settings, const 
   if (!loaded.removed().empty())
     throw UsageError(
         "heads of this model were removed, and transformers would read all of them; check the whole model");
-  if (loaded.precision() != Precision::kSame)
+  if (loaded.precision().contract != Precision::kSame)
     throw UsageError(
         fmt::format("the tolerance is one of precision \"same\", and this model was loaded with \"{}\"; load "
                     "it again without",
-                    name_of(loaded.precision(), kPrecisionNames)));
+                    precision_name(loaded.precision())));
   return long_call([&] {
     const CheckReport report =
         check_model(loaded.folder(), settings_of<CheckOptions>(settings, "check"),

@@ -19,6 +19,7 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/heads/conversion/prune_heads.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/models/use_precision.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "names.h"
@@ -97,11 +98,11 @@ ScoredModel with_vectors(const std::string& path, ModelFolder folder, std::strin
 
 }  // namespace
 
-LoadedModel::LoadedModel(const std::string& path, Precision precision)
+LoadedModel::LoadedModel(const std::string& path, PrecisionChoice precision)
     : LoadedModel(path, load_model_folder(path), {}, precision) {}
 
 LoadedModel::LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed,
-                         Precision precision)
+                         PrecisionChoice precision)
     : path_(path),
       precision_(precision),
       model_(with_vectors(path, std::move(folder), no_vectors_)),
@@ -169,8 +170,11 @@ void add_model(nb::module_& module) {
       .def(
           "__init__",
           [](LoadedModel* made, const std::string& path, const std::string& precision) {
-            const Precision wanted = value_named(precision, kPrecisionNames, "precision");
-            long_call([&] { new (made) LoadedModel(path, wanted); });
+            const auto wanted = precision_named(precision);
+            if (!wanted)
+              throw UsageError(fmt::format("`precision`: expected {}, got {}", precisions_like(precision),
+                                           precision.empty() ? "nothing" : precision));
+            long_call([&] { new (made) LoadedModel(path, *wanted); });
           },
           "path"_a, "precision"_a)
       .def(
@@ -180,8 +184,7 @@ void add_model(nb::module_& module) {
           },
           "heads"_a)
       .def_prop_ro("path", &LoadedModel::path)
-      .def_prop_ro("precision",
-                   [](const LoadedModel& loaded) { return name_of(loaded.precision(), kPrecisionNames); })
+      .def_prop_ro("precision", [](const LoadedModel& loaded) { return precision_name(loaded.precision()); })
       .def_prop_ro("kind",
                    [](const LoadedModel& loaded) { return name_of(loaded.model().kind(), kModelKindNames); })
       .def_prop_ro("model_type", [](const LoadedModel& loaded) { return loaded.folder().model_type; })

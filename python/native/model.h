@@ -23,13 +23,13 @@ namespace nb = nanobind;
 class LoadedModel {
  public:
   /// What load_model_folder() takes. Throws what that throws.
-  LoadedModel(const std::string& path, Precision precision);
+  LoadedModel(const std::string& path, PrecisionChoice precision);
   /// A folder that was read from there, whose model has lost some heads. Throws nothing.
   LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed,
-              Precision precision);
+              PrecisionChoice precision);
 
   const std::string& path() const { return path_; }
-  Precision precision() const { return precision_; }
+  PrecisionChoice precision() const { return precision_; }
   const ModelFolder& folder() const { return model_.folder(); }
   const Model& model() const { return *folder().model; }
   /// What load_scored_model() gives. Throws as sentences() does where vectors are all that can be scored.
@@ -50,7 +50,7 @@ class LoadedModel {
 
  private:
   std::string path_;
-  Precision precision_;
+  PrecisionChoice precision_;
   std::string no_vectors_;  // why; empty: there are
   ScoredModel model_;       // a folder alone where there are none
   std::vector<std::string> remarks_, vector_remarks_;

@@ -32,7 +32,7 @@ def test_has_the_precision_that_it_was_loaded_with(demo: mh.Model, tool: Callabl
     file = tmp_path / "lines.txt"
     file.write_text("\n".join(SENTENCES) + "\n")
     for precision in ("near", "fast"):
-        model = mh.demo(precision=precision)  # type: ignore[arg-type]
+        model = mh.demo(precision=precision)
         assert model.precision == precision and f"24 heads, precision {precision}; can translate" in repr(model)
         assert model.prune("encoder.0.self_attention.1").precision == precision
         expected = tool("translate", "--model", "demo", "--precision", precision, texts=SENTENCES).splitlines()
@@ -43,12 +43,23 @@ def test_has_the_precision_that_it_was_loaded_with(demo: mh.Model, tool: Callabl
         with pytest.raises(mh.UsageError, match=f'was loaded with "{precision}"; load it again'):
             mh.check(model)
     sentences = golden("sentences/dense")
-    same, fast = (mh.load(sentences, precision=one).embed(SENTENCES) for one in ("same", "fast"))  # type: ignore[arg-type]
+    same, fast = (mh.load(sentences, precision=one).embed(SENTENCES) for one in ("same", "fast"))
     cosines = (same * fast).sum(1) / np.linalg.norm(same, axis=1) / np.linalg.norm(fast, axis=1)
     assert cosines.min() > 0.99
     with pytest.raises(mh.UsageError, match=r"`precision`: expected same\|near\|fast, got slow"):
-        mh.load("demo", precision="slow")  # type: ignore[arg-type]
-    with pytest.raises(mh.ArgumentTypeError, match="`precision`: expected 'same' or 'near' or 'fast', got int"):
+        mh.load("demo", precision="slow")
+    named = mh.demo(precision="near:float32")
+    assert named.precision == "near:float32" and "precision near:float32;" in repr(named)
+    assert named.translate(SENTENCES) == demo.translate(SENTENCES)
+    report = mh.heads.stats(named, file).report
+    assert report["precision"] == "near:float32" and report["kernels"]["numbers"] == "float32"
+    with pytest.raises(
+        mh.UsageError, match=r"`precision`: expected fast\|fast:int8-.* \(the kernels that this machine has\), got fast:x"
+    ):
+        mh.load("demo", precision="fast:x")
+    with pytest.raises(mh.UsageError, match="near:float32 multiplies with none of the model's weights; take near"):
+        mh.load(golden("gguf/tied_quantised.gguf"), precision="near:float32")
+    with pytest.raises(mh.ArgumentTypeError, match="`precision`: expected 'same' or 'near' or 'fast' or text, got int"):
         mh.load("demo", precision=8)  # type: ignore[arg-type]
     assert "precision" not in mh.heads.circuits(demo).report
 

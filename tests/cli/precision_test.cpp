@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/base/matrix_view.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/tasks/embed_text.h"
 #include "tests/cli/small_folder.h"
 #include "tests/support/places.h"
@@ -41,6 +42,31 @@ TEST(PrecisionFlag, TakesItsThreeNames) {
   expect_error(run_tool("check demo --precision near"), 2, "--precision is no flag of multihead check");
   expect_error(run_tool("trace --precision near"), 2,
                "--precision is for a model folder's layer, but a random layer is traced");
+}
+
+TEST(PrecisionFlag, TakesAKernelOfThisMachine) {
+  int foreign = 0;
+  const std::string n_best = "translate demo --n-best 2 --precision ";
+  const std::string fast = run_tool(n_best + "fast", kDemoLines).out;
+  for (const auto& [name, kernel] : kProductKernelNames) {
+    const ToolResult result = run_tool(n_best + "fast:" + name, kDemoLines);
+    if (is_here({Precision::kFast, kernel})) {
+      EXPECT_EQ(result.status, 0) << name << result.err;
+      EXPECT_EQ(result.out, fast) << name << ": integers have the same bits";
+      continue;
+    }
+    ++foreign;
+    expect_error(result, 2,
+                 "--precision: expected " + precisions_like("fast:") + ", got fast:" + std::string(name));
+  }
+  EXPECT_GT(foreign, 2) << "no machine has all";
+  expect_error(run_tool("embed demo --precision fast:"), 2, "--precision: expected fast|fast:int8-");
+  const std::string same = run_tool(n_best + "same", kDemoLines).out;
+  EXPECT_EQ(run_tool(n_best + "near:float32", kDemoLines).out, same) << "numbers as they are";
+  EXPECT_EQ(run_tool(n_best + "same:float32", kDemoLines).out, same);
+  expect_error(run_tool("score '" + goldens_folder() + "/gguf/tied_quantised.gguf' --precision near:float32",
+                        "the dog\n"),
+               2, "--precision: near:float32 multiplies with none of the model's weights; take near");
 }
 
 TEST(PrecisionFlag, SameIsTheDefault) {
@@ -115,10 +141,19 @@ TEST(PrecisionFlag, StandsInReports) {
     EXPECT_EQ(report("")["precision"], "same") << command;
     const json near = report("--precision near");
     EXPECT_EQ(near["precision"], "near") << command;
+    for (const auto& [name, weights] : kWeightsKindNames) {
+      EXPECT_EQ(near["kernels"][name], name_of(kernel_for(Precision::kNear, weights), kProductKernelNames))
+          << command;
+    }
+    EXPECT_EQ(report("")["kernels"], json::parse(R"({"numbers": "float32", "blocks": "float32"})"));
+    EXPECT_EQ(report("--precision near:float32")["precision"], "near:float32") << command;
     if (!near.contains("options")) continue;
     const std::string file = " --options '" + scratch.write("report.json", near.dump()) + "'";
     EXPECT_EQ(report(file), near) << command;
     EXPECT_EQ(report(file + " --precision fast")["precision"], "fast") << "what is given counts before";
+    const json named = report("--precision near:float32");
+    EXPECT_EQ(named["kernels"]["numbers"], "float32") << command;
+    EXPECT_EQ(report(" --options '" + scratch.write("named.json", named.dump()) + "'"), named) << command;
   }
   EXPECT_FALSE(json::parse(run_tool("heads circuits demo --json").out).contains("precision"));
   const ToolResult wrong = run_tool(

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "multihead/heads/reports/report_json.h"
+#include "multihead/kernels/product_kernels.h"
 
 namespace mh {
 namespace {
@@ -82,6 +83,13 @@ Json json_of(const AlignmentScore& score) {
   json["recall"] = score.recall();
   json["error_rate"] = score.error_rate();
   json["support"] = score.support;
+  return json;
+}
+
+Json json_of_kernels(PrecisionChoice precision) {
+  Json json;
+  for (const auto& [name, weights] : kWeightsKindNames)
+    json[name] = name_of(kernel_for(precision, weights), kProductKernelNames);
   return json;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/base/interval.h"
+#include "multihead/base/precision.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/measures/head_statistics.h"
 #include "multihead/heads/measures/relations.h"
@@ -34,6 +35,9 @@ template <class T>
 HeadsJson json_or_null(const std::optional<T>& value) {
   return value ? HeadsJson(*value) : HeadsJson();
 }
+
+/// {"numbers", "blocks"}: the kernels that multiply with weights that a file has so (kernels/product_kernels.h).
+HeadsJson json_of_kernels(PrecisionChoice precision);
 
 /// A square of numbers as a list of its rows.
 HeadsJson json_rows(const std::vector<double>& numbers, size_t rows);

@@ -1,6 +1,7 @@
 #include "multihead/heads/reports/report_json.h"
 
 #include "multihead/heads/reports/json_parts.h"
+#include "multihead/kernels/product_kernels.h"
 
 namespace mh {
 namespace {
@@ -45,7 +46,8 @@ Json json_of(const Observation& sentence, std::span<const HeadName> heads) {
 
 std::string report_json(const HeadsReported& reported) {
   Json json = json_of_model(reported.model);
-  json["precision"] = name_of(reported.precision, kPrecisionNames);
+  json["precision"] = precision_name(reported.precision);
+  json["kernels"] = json_of_kernels(reported.precision);
   if (reported.report != nullptr) json.update(json_of(*reported.report));
   if (reported.sentence != nullptr) json["text"] = json_of(*reported.sentence, reported.heads);
   return written(json);

@@ -14,8 +14,8 @@ namespace mh {
 inline constexpr int kHeadsSchema = 1;
 
 struct HeadsReported {
-  std::string model = {};                  // what the JSON calls it
-  Precision precision = Precision::kSame;  // with which it ran
+  std::string model = {};          // what the JSON calls it
+  PrecisionChoice precision = {};  // with which it ran
   /// What heads do on a text; null: it is left out.
   const HeadReport* report = nullptr;
   /// One sentence, and the heads whose weights are written; null: it is left out.

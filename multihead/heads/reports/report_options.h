@@ -14,7 +14,7 @@ namespace mh {
 namespace detail {
 /// The report with "verb", "precision" and "options" before its other members.
 std::string with_options(std::string_view report, std::string_view verb, const std::string& options,
-                         std::optional<Precision> precision);
+                         std::optional<PrecisionChoice> precision);
 /// The text of "options" in a report of `verb`. Throws FormatError, `file` first.
 std::string options_in_report(std::string_view report, std::string_view verb, std::string_view file);
 }  // namespace detail
@@ -23,12 +23,12 @@ std::string options_in_report(std::string_view report, std::string_view verb, st
 /// not run, the report is about its weights.
 template <class Settings>
 std::string with_options(std::string_view report, std::string_view verb, const Settings& settings,
-                         std::optional<Precision> precision = std::nullopt) {
+                         std::optional<PrecisionChoice> precision = std::nullopt) {
   return detail::with_options(report, verb, to_json_line(settings), precision);
 }
 
 /// The precision with which a report was made; none where it does not say, as older ones do not. Throws FormatError, `file` first.
-std::optional<Precision> precision_in_report(std::string_view report, std::string_view file);
+std::optional<PrecisionChoice> precision_in_report(std::string_view report, std::string_view file);
 
 /// Puts the options of a report of `multihead heads VERB` into `settings`; what it does not have stays. `file` is what messages call
 /// the report. Throws FormatError on what is no such report, on one of another verb or of another schema, and on options that there
