@@ -11,6 +11,7 @@
 
 #include "cli/common.h"
 #include "cli/error_line.h"
+#include "cli/info_products.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
@@ -68,16 +69,6 @@ std::vector<StoredAlike> weights_of(const ModelFolder& folder) {
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return found;
-}
-
-/// "90.9 MB".
-std::string bytes_text(int64_t bytes) {
-  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
-  for (const auto& [size, unit] : kUnits) {
-    if (static_cast<double>(bytes) >= size)
-      return fmt::format("{:.1f} {}", static_cast<double>(bytes) / size, unit);
-  }
-  return counted(bytes, "byte");
 }
 
 /// "weights       Q4_1 66.4 MB, Q8_0 30.1 MB", on as many lines of 80 columns as it takes.
@@ -138,6 +129,7 @@ void describe_parts(const ModelFolder& folder, ordered_json& json) {
   json["weights"] = ordered_json::array();
   for (const StoredAlike& alike : weights_of(folder))
     json["weights"].push_back({{"type", alike.type}, {"tensors", alike.tensors}, {"bytes", alike.bytes}});
+  describe_products(*folder.model, json);
   json["attentions"] = ordered_json::array();
   for (const auto& [name, heads, place] : folder.model->attentions()) {
     json["attentions"].push_back({{"name", name}, {"heads", heads}});
@@ -176,7 +168,7 @@ std::string positions_text(Positions positions, int32_t longest) {
 
 std::string parts_table(const ModelFolder& folder) {
   const auto attentions = folder.model->attentions();
-  std::string text = weights_rows(folder);
+  std::string text = weights_rows(folder) + products_table(*folder.model);
   text += fmt::format("attentions    (name a head as {}.{})\n", attentions.front().name,
                       attentions.front().heads - 1);
   for (const auto& [name, heads, place] : attentions) {

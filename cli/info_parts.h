@@ -19,12 +19,12 @@ std::string info_row(std::string_view what, const std::string& value);
 std::string layers_text(const StackConfig& stack);
 /// "learned, up to 512 tokens".
 std::string positions_text(Positions positions, int32_t longest);
-/// How weights are stored, the attentions and files, as the end of the table.
+/// How weights are stored and multiplied, the attentions and files, as the end of the table.
 std::string parts_table(const ModelFolder& folder);
 
 /// How many heads each attention of the stack has; null where they differ: "attentions" tells each.
 nlohmann::ordered_json heads_of_each(const StackConfig& stack);
-/// The same as parts_table() in JSON: "weights", "attentions" and "files".
+/// The same as parts_table() in JSON: "weights", "products", "tensors", "attentions" and "files".
 void describe_parts(const ModelFolder& folder, nlohmann::ordered_json& json);
 /// The fields of config.json's head_geometry that are not as in canonical heads.
 nlohmann::ordered_json unusual_heads(const HeadGeometry& geometry);

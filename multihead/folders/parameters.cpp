@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -135,6 +136,11 @@ void refuse_not_finite(const std::vector<Assignment>& assignments, Differences& 
 
 void read_parameter(const Assignment& from) {
   Parameter& parameter = *from.parameter;
+  // Of a tensor with the numbers of several parameters its share.
+  const double share = static_cast<double>(parameter.value.size()) /
+                       static_cast<double>(std::max<int64_t>(1, from.tensor->elements()));
+  parameter.stored_as = {.type = from.tensor->type,
+                         .bytes = std::llround(static_cast<double>(from.tensor->bytes) * share)};
   const auto& source = from.tensor->source;
   if (source && from.place.layout != Layout::kVector && from.place.parts == 1 && from.place.offset == 0) {
     parameter.value = Weight(parameter.value.rows(), parameter.value.cols(), source,

@@ -11,6 +11,7 @@
 
 #include "multihead/io/gguf.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/kernels/product_kernels.h"
 #include "tests/cli/small_folder.h"
 #include "tests/support/places.h"
 
@@ -111,6 +112,55 @@ TEST(InfoVerb, SaysHowWeightsAreStored) {
   EXPECT_EQ(tensors, std::ssize(gguf.tensors()));
 }
 
+// What is in the table is in the JSON, and what is alike there is the sum of the tensors.
+TEST(InfoVerb, SaysWhatEachPrecisionMultipliesWith) {
+  for (const char* model : {"gguf/tied_quantised.gguf", "marian/swish_bf16_separate", "bert/masked"}) {
+    const std::string path = "'" + goldens_folder() + "/" + model + "'";
+    const auto json = nlohmann::json::parse(run_tool("info --json " + path).out);
+    const std::string table = run_tool("info " + path).out;
+    ASSERT_THAT(table,
+                HasSubstr("\nproducts      (what --precision multiplies with on this machine)\n  same  "));
+    const size_t begin = table.find("\nproducts ");
+    const auto rows = lines_of(table.substr(begin, table.find("\nattentions ") - begin));
+    for (const std::string& row : rows) EXPECT_LE(row.size(), 80u) << row;
+    int64_t stored = 0, not_multiplied = 0;
+    for (const auto& tensor : json["tensors"]) {
+      stored += tensor["stored_bytes"].get<int64_t>();
+      not_multiplied += tensor["same"].is_null() ? 1 : 0;
+    }
+    EXPECT_GT(not_multiplied, 4) << model;
+    int64_t in_file = 0;
+    for (const auto& alike : json["weights"]) in_file += alike["bytes"].get<int64_t>();
+    EXPECT_LE(stored, in_file) << model;
+    EXPECT_GE(stored, in_file / 10 * 9) << model;
+    for (const auto& [name, precision] : kPrecisionNames) {
+      int64_t tensors = 0, bytes = 0, of_tensors = 0;
+      std::set<std::string> kernels;
+      for (const auto& alike : json["products"][name]) {
+        tensors += alike["tensors"].get<int64_t>();
+        bytes += alike["bytes"].get<int64_t>();
+        kernels.insert(alike["kernel"]);
+        EXPECT_THAT(table,
+                    HasSubstr(alike["tensors"].dump() + " " + alike["stored_as"].get<std::string>() + ", "));
+        EXPECT_THAT(table, HasSubstr(" as " + alike["used_as"].get<std::string>() + ", by " +
+                                     alike["kernel"].get<std::string>() + "\n"));
+      }
+      for (const auto& tensor : json["tensors"]) {
+        if (!tensor[name].is_null()) of_tensors += tensor[name]["bytes"].get<int64_t>();
+      }
+      EXPECT_EQ(bytes, of_tensors) << model << name;
+      EXPECT_EQ(tensors + not_multiplied, std::ssize(json["tensors"])) << model << name;
+      const WeightsKind kind =
+          std::string(model).ends_with(".gguf") ? WeightsKind::kBlocks : WeightsKind::kNumbers;
+      EXPECT_THAT(kernels, testing::ElementsAre(name_of(kernel_for(precision, kind), kProductKernelNames)))
+          << model << name;
+    }
+  }
+  const auto json = nlohmann::json::parse(run_tool("info --json " + kModels + "swish_bf16_separate").out);
+  EXPECT_EQ(json["products"]["same"][0]["used_as"], "bfloat16");
+  EXPECT_EQ(json["products"]["fast"][0]["used_as"], "bytes");
+}
+
 // A file of many types has several lines, and a number stays with its type.
 TEST(InfoVerb, FitsTheTypesOfWeightsIntoALine) {
   const std::regex whole("(weights)? +([A-Z0-9_]+ [0-9.]+ (bytes|kB|MB),? ?)+");
@@ -120,7 +170,7 @@ TEST(InfoVerb, FitsTheTypesOfWeightsIntoALine) {
       if (entry.path().extension() != ".gguf") continue;
       const std::string table = run_tool("info '" + entry.path().string() + "'").out;
       const size_t begin = table.find("\nweights  ") + 1;
-      const auto rows = lines_of(table.substr(begin, table.find("\nattentions ") - begin));
+      const auto rows = lines_of(table.substr(begin, table.find("\nproducts ") - begin));
       for (const std::string& row : rows) {
         EXPECT_LE(row.size(), 80u) << row;
         EXPECT_TRUE(std::regex_match(row, whole)) << row;
