@@ -1,6 +1,7 @@
 // multihead pages DIR: writes what the tables of settings say into the pages of docs: in docs/verbs and docs/heads each verb's flags,
-// in docs/file-formats.md the options of the reports. Not for users: --help does not list it. A page marks the place by
-// "<!-- flags: GROUP -->" or "<!-- options: VERB -->", and the table ends at the next empty line.
+// in docs/file-formats.md the options of the reports; and in docs/precision.md the table of kernels. Not for users: --help does not
+// list it. A page marks the place by "<!-- flags: GROUP -->", "<!-- options: VERB -->" or "<!-- kernels: all -->", and the table ends
+// at the next empty line.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,6 +16,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/kernels/product_kernels.h"
 
 namespace mh::cli {
 namespace {
@@ -45,6 +47,27 @@ std::string table_of_options(const Verb& parent) {
       if (!flag->setting.empty()) names.push_back("`" + flag->setting + "`");
     }
     table += fmt::format("| `{}` | {} |\n", verb->get_name(), fmt::join(names, ", "));
+  }
+  return table;
+}
+
+/// Which kernel serves a precision, by the table of kernels/product_kernels.h.
+std::string table_of_kernels() {
+  std::string table = "| precision | weights | kernel: the first that the processor has |\n|---|---|---|\n";
+  for (const auto& [precision_name, precision] : kPrecisionNames) {
+    for (const auto& [weights_name, weights] : kWeightsKindNames) {
+      std::vector<std::string> kernels;
+      for (const KernelRule& rule : kKernelRules) {
+        if (rule.contract != precision || rule.weights != weights) continue;
+        std::vector<std::string> needs;
+        for (const auto& [name, feature] : kFeatureNames) {
+          if (rule.taken_where.has(feature) || needs_of(rule.kernel).has(feature)) needs.emplace_back(name);
+        }
+        kernels.push_back(fmt::format("`{}`{}", name_of(rule.kernel, kProductKernelNames),
+                                      needs.empty() ? "" : fmt::format(" ({})", fmt::join(needs, ", "))));
+      }
+      table += fmt::format("| `{}` | {} | {} |\n", precision_name, weights_name, fmt::join(kernels, ", "));
+    }
   }
   return table;
 }
@@ -101,6 +124,7 @@ void add_pages(Verb& app) {
       MH_ASSERT(parent != nullptr);
       return table_of_options(*parent);
     });
+    write_tables(pages / "precision.md", "kernels", [](const std::string&) { return table_of_kernels(); });
   });
 }
 

@@ -1,5 +1,5 @@
-// The tables of flags in docs/verbs and docs/heads, and that of options in docs/file-formats.md, say what the descriptions of
-// settings say: `multihead pages DIR` writes them.
+// The tables of flags in docs/verbs and docs/heads, that of options in docs/file-formats.md and that of kernels in docs/precision.md
+// say what the descriptions of settings and the table of kernels say: `multihead pages DIR` writes them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -64,6 +64,20 @@ TEST(Pages, OptionsOfReportsAreCurrent) {
   scratch.write("file-formats.md", page.substr(0, table) + page.substr(end + 1));
   ASSERT_EQ(run_tool("pages '" + scratch.path().string() + "'").status, 0);
   EXPECT_EQ(scratch.read("file-formats.md"), page) << "run multihead pages docs";
+}
+
+TEST(Pages, TheTableOfKernelsIsCurrent) {
+  const std::string page = read_file(std::filesystem::path(source_folder()) / "docs/precision.md");
+  const std::string mark = "<!-- kernels: all -->\n";
+  const size_t table = page.find(mark) + mark.size(), end = page.find("\n\n", table);
+  EXPECT_NE(
+      page.substr(table, end - table)
+          .find("\n| `near` | numbers | `bfloat16-dots` (AVX-512, AVX-512 BF16, made by AMD), `float32` |\n"),
+      std::string::npos);
+  ScratchFolder scratch;
+  scratch.write("precision.md", page.substr(0, table) + page.substr(end + 1));
+  ASSERT_EQ(run_tool("pages '" + scratch.path().string() + "'").status, 0);
+  EXPECT_EQ(scratch.read("precision.md"), page) << "run multihead pages docs";
 }
 
 }  // namespace
