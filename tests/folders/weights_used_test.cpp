@@ -1,6 +1,7 @@
 // What weights of files are packed as takes the bytes that `info` says, by the kernel that it says.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <map>
 #include <string>
 #include <vector>
