@@ -151,6 +151,22 @@ fs::path without_trailing_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
 
+// Writes pieces under a temporary name, and then gives them the file's; what is no file is written to directly.
+void replace_file(const fs::path& path, const std::function<std::string_view()>& next_piece) {
+  const fs::path final_name = name_to_replace(path);
+  if (final_name.empty()) return write_and_sync(path, next_piece, path, O_APPEND);
+  remove_leftovers(final_name);
+  const fs::path temporary = temporary_beside(final_name);
+  try {
+    write_and_sync(temporary, next_piece, path);
+    if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail("write", path, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_folder(final_name.parent_path());
+}
+
 }  // namespace
 
 void throw_cannot_read(std::string_view name, int code) {
@@ -217,18 +233,15 @@ std::string read_regular_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
-  const fs::path final_name = name_to_replace(path);
-  if (final_name.empty()) return write_and_sync(path, pieces_of(bytes), path, O_APPEND);
-  remove_leftovers(final_name);
-  const fs::path temporary = temporary_beside(final_name);
-  try {
-    write_and_sync(temporary, pieces_of(bytes), path);
-    if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail("write", path, errno);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  sync_folder(final_name.parent_path());
+  replace_file(path, pieces_of(bytes));
+}
+
+void write_pieces_atomically(const fs::path& path, const std::function<std::string_view()>& next_piece) {
+  replace_file(path, [&] {
+    if (stop_asked()) throw Interrupted(fmt::format("stopped; {} was not written", path.string()));
+    const StopScope whole(nullptr);  // asked here alone, whose message names the file
+    return next_piece();
+  });
 }
 
 void check_can_write_file(const fs::path& path) {

@@ -36,6 +36,10 @@ std::string read_descriptor(int descriptor, std::string_view name);
 /// folder); then `path` is unchanged and nothing is left beside it. A symbolic link stays, and the file
 /// that it points to is replaced. A device or a pipe is written to directly.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+/// The same of a file that need not be in memory: pieces are asked for until an empty one comes. Throws also Interrupted when the
+/// caller's StopScope (stop.h), which is asked before each piece, says so.
+void write_pieces_atomically(const std::filesystem::path& path,
+                             const std::function<std::string_view()>& next_piece);
 
 /// Removes the temporary files .NAME.tmp.PID that killed processes left beside `path`. Both writers in this
 /// file call it first. Files of processes that still run are kept.

@@ -153,6 +153,12 @@ std::string GgufFile::described(std::string_view key) const {
   return State::described(*value);
 }
 
+std::string_view GgufFile::stored(std::string_view key) const {
+  const GgufValue* value = state_->header.find(key);
+  MH_ASSERT(value != nullptr);
+  return {reinterpret_cast<const char*>(value->bytes.data()), value->bytes.size()};
+}
+
 std::shared_ptr<const void> GgufFile::keeper() const {
   return state_;
 }

@@ -60,6 +60,8 @@ class GgufFile {
   std::vector<std::string_view> keys() const;
   /// The value of a key that is there, in a few words: "3", "true", "\"llama\"", "a list of i32".
   std::string described(std::string_view key) const;
+  /// Its type and the value itself, as they stand in the file, for a copy. REQUIRES: it is there.
+  std::string_view stored(std::string_view key) const;
   /// The values of the metadata; nothing when the key is missing. Throw FormatError naming the key when the
   /// value has another type (any type of integer, and of floating point, will do) or is out of range.
   std::optional<int64_t> integer(std::string_view key, int64_t low, int64_t high) const;

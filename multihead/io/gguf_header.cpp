@@ -18,9 +18,7 @@ constexpr uint64_t kMostValues = 1 << 16, kMostTensors = 1 << 16;
 constexpr uint32_t kMostDimensions = 4;  // GGML_MAX_DIMS
 constexpr size_t kLongestName = 64;      // GGML_MAX_NAME
 constexpr int kDeepestList = 4;
-constexpr uint64_t kUsualAlignment = 32;
 constexpr int64_t kLargestAlignment = 1 << 20;
-constexpr const char* kAlignmentKey = "general.alignment";
 
 /// Goes through the file from its beginning; nothing is read beyond its end.
 class GgufReader {
@@ -97,6 +95,7 @@ GgufValue read_value(GgufReader& reader) {
   GgufValue value;
   value.key = reader.text("the key of a metadata value");
   const std::string what = quoted(value.key);
+  const std::byte* const begin = reader.skip(0, what);
   value.value.type = reader.type(what);
   value.is_list = value.value.type == GgufValueType::kList;
   if (value.is_list) {
@@ -105,6 +104,7 @@ GgufValue read_value(GgufReader& reader) {
   }
   value.value.at = reader.skip(0, what);
   reader.values(value.value.type, value.items, what, value.is_list ? 1 : 0);
+  value.bytes = {begin, reader.skip(0, what)};
   return value;
 }
 
@@ -157,11 +157,11 @@ PlacedTensor read_tensor(GgufReader& reader) {
 }
 
 uint64_t alignment_of(const GgufHeader& header, const GgufReader& reader) {
-  const GgufValue* value = header.find(kAlignmentKey);
-  if (value == nullptr) return kUsualAlignment;
+  const GgufValue* value = header.find(kGgufAlignmentKey);
+  if (value == nullptr) return kGgufUsualAlignment;
   const int64_t found = value->is_list ? 0 : value->value.integer().value_or(0);
   if (found < 8 || found > kLargestAlignment || found % 8 != 0)
-    reader.fail(fmt::format("\"{}\": expected a multiple of 8 from 8 to {}, got {}", kAlignmentKey,
+    reader.fail(fmt::format("\"{}\": expected a multiple of 8 from 8 to {}, got {}", kGgufAlignmentKey,
                             kLargestAlignment, value->is_list ? "a list" : value->value.describe()));
   return static_cast<uint64_t>(found);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,10 @@
 #include "multihead/io/gguf_value.h"
 
 namespace mh {
+
+/// The key of the alignment of tensors, and what it is without one.
+inline constexpr const char* kGgufAlignmentKey = "general.alignment";
+inline constexpr uint64_t kGgufUsualAlignment = 32;
 
 struct GgufHeader {
   std::vector<GgufValue> values;    // by key

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -52,6 +53,7 @@ struct GgufValue {
   bool is_list = false;
   uint64_t items = 1;
   GgufItem value;
+  std::span<const std::byte> bytes = {};  // its type and itself, as they stand in the file
 };
 
 }  // namespace mh
