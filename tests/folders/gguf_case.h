@@ -1,6 +1,7 @@
-// A small right Llama in GGUF, for tests that damage it: 3 heads that share one key, an output of its own.
+// A small right Llama in GGUF, for tests that damage or change it: 3 heads that share one key, an output of its own.
 #pragma once
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -8,19 +9,21 @@
 
 namespace mh::test {
 
-inline GgufSpec small_gguf() {
-  constexpr uint32_t kVocabulary = 11, kWidth = 12, kHead = 4, kHidden = 7, kPositions = 17;
+/// head: numbers of one; hidden: of the feed-forward layer.
+inline GgufSpec small_gguf(uint32_t head = 4, uint32_t hidden = 7) {
+  constexpr uint32_t kVocabulary = 11, kPositions = 17;
+  const uint32_t width = 3 * head;
   GgufSpec spec;
   spec.values = {{"general.architecture", gguf_string("llama")},
                  {"llama.block_count", gguf_u32(1)},
                  {"llama.context_length", gguf_u32(kPositions)},
-                 {"llama.embedding_length", gguf_u32(kWidth)},
-                 {"llama.feed_forward_length", gguf_u32(kHidden)},
+                 {"llama.embedding_length", gguf_u32(width)},
+                 {"llama.feed_forward_length", gguf_u32(hidden)},
                  {"llama.attention.head_count", gguf_u32(3)},
                  {"llama.attention.head_count_kv", gguf_u32(1)},
                  {"llama.attention.layer_norm_rms_epsilon", gguf_f32(1e-5f)},
                  {"llama.rope.freq_base", gguf_f32(1000)},
-                 {"llama.rope.dimension_count", gguf_u32(kHead)},
+                 {"llama.rope.dimension_count", gguf_u32(head)},
                  {"llama.vocab_size", gguf_u32(kVocabulary)},
                  {"tokenizer.ggml.model", gguf_string("gpt2")},
                  {"tokenizer.ggml.pre", gguf_string("smollm")},
@@ -32,18 +35,30 @@ inline GgufSpec small_gguf() {
                  {"tokenizer.ggml.eos_token_id", gguf_u32(0)},
                  {"tokenizer.ggml.padding_token_id", gguf_u32(1)},
                  {"tokenizer.ggml.add_bos_token", gguf_bool(0)}};
-  spec.tensors = {gguf_zeros("token_embd.weight", {kWidth, kVocabulary}),
-                  gguf_zeros("output.weight", {kWidth, kVocabulary}),
-                  gguf_zeros("output_norm.weight", {kWidth}),
-                  gguf_zeros("blk.0.attn_norm.weight", {kWidth}),
-                  gguf_zeros("blk.0.attn_q.weight", {kWidth, 3 * kHead}),
-                  gguf_zeros("blk.0.attn_k.weight", {kWidth, kHead}),
-                  gguf_zeros("blk.0.attn_v.weight", {kWidth, kHead}),
-                  gguf_zeros("blk.0.attn_output.weight", {3 * kHead, kWidth}),
-                  gguf_zeros("blk.0.ffn_norm.weight", {kWidth}),
-                  gguf_zeros("blk.0.ffn_gate.weight", {kWidth, kHidden}),
-                  gguf_zeros("blk.0.ffn_up.weight", {kWidth, kHidden}),
-                  gguf_zeros("blk.0.ffn_down.weight", {kHidden, kWidth})};
+  spec.tensors = {gguf_zeros("token_embd.weight", {width, kVocabulary}),
+                  gguf_zeros("output.weight", {width, kVocabulary}),
+                  gguf_zeros("output_norm.weight", {width}),
+                  gguf_zeros("blk.0.attn_norm.weight", {width}),
+                  gguf_zeros("blk.0.attn_q.weight", {width, 3 * head}),
+                  gguf_zeros("blk.0.attn_k.weight", {width, head}),
+                  gguf_zeros("blk.0.attn_v.weight", {width, head}),
+                  gguf_zeros("blk.0.attn_output.weight", {3 * head, width}),
+                  gguf_zeros("blk.0.ffn_norm.weight", {width}),
+                  gguf_zeros("blk.0.ffn_gate.weight", {width, hidden}),
+                  gguf_zeros("blk.0.ffn_up.weight", {width, hidden}),
+                  gguf_zeros("blk.0.ffn_down.weight", {hidden, width})};
+  return spec;
+}
+
+/// Random numbers in place of its zeros.
+inline GgufSpec with_random_numbers(GgufSpec spec, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  for (GgufTensorSpec& tensor : spec.tensors) {
+    const size_t count = tensor.data.size() / sizeof(float);
+    tensor.data.clear();
+    for (size_t i = 0; i < count; ++i) tensor.data += little_endian(normal(random) / 3);
+  }
   return spec;
 }
 
