@@ -111,14 +111,16 @@ struct BlockMatrix {
   BlockType type = BlockType::kQ8_0;
   int64_t rows = 0, cols = 0;
   std::vector<int64_t> order = {};  // row i is row order[i] of the memory; empty: row i
+  /// Of Q8_0 alone, the d of all blocks of each row of the memory, which then has the integers alone; empty: blocks have their own.
+  std::vector<uint16_t> scales = {};
 
   int64_t row_bytes() const {
     const BlockLayout layout = block_layout(type);
-    return cols / layout.numbers * layout.bytes;
+    return scales.empty() ? cols / layout.numbers * layout.bytes : cols;
   }
-  const std::byte* row(int64_t i) const {
-    return data + (order.empty() ? i : order[static_cast<size_t>(i)]) * row_bytes();
-  }
+  /// Where row i stands in the memory.
+  int64_t place_of(int64_t i) const { return order.empty() ? i : order[static_cast<size_t>(i)]; }
+  const std::byte* row(int64_t i) const { return data + place_of(i) * row_bytes(); }
 };
 
 }  // namespace mh

@@ -172,4 +172,15 @@ BlockParts::BlockParts(BlockType type, const std::byte* at) : has_exponent_(bloc
   }
 }
 
+BlockParts BlockParts::of(const BlockMatrix& matrix, int64_t row, int64_t block) {
+  constexpr BlockLayout kBytes = block_layout(BlockType::kQ8_0);
+  const std::byte* const from = matrix.row(row);
+  if (matrix.scales.empty()) return {matrix.type, from + block * block_layout(matrix.type).bytes};
+  std::byte whole[kBytes.bytes];
+  const uint16_t scale = matrix.scales[static_cast<size_t>(matrix.place_of(row))];
+  std::memcpy(whole, &scale, sizeof scale);
+  std::memcpy(whole + sizeof scale, from + block * kBytes.numbers, kBytes.numbers);
+  return {matrix.type, whole};
+}
+
 }  // namespace mh

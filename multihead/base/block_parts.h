@@ -19,6 +19,8 @@ struct BlockParts {
 
   /// Those of the block at `at`.
   BlockParts(BlockType type, const std::byte* at);
+  /// Those of a block of a row.
+  static BlockParts of(const BlockMatrix& matrix, int64_t row, int64_t block);
 
  private:
   bool has_exponent_;

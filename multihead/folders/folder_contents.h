@@ -18,6 +18,8 @@ struct FolderContents {
   SavedFormat format = {};
   std::string refusal = {};  // thrown unless OwnFormat::kAllowed; empty: the format needs no permission
   std::function<TensorPlace(std::string_view parameter)> place = nullptr;
+  /// With which a name may begin that has not in the class of the body alone (FolderPlan::prefixes).
+  std::vector<std::string> prefixes = {};
   /// Tensors that are copied from the files which were read: those of heads that the model does not have.
   std::shared_ptr<const TensorFiles> read_from = nullptr;
   std::vector<std::string> copied = {};

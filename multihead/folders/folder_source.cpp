@@ -12,6 +12,8 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/adapter.h"
 #include "multihead/folders/file_names.h"
+#include "multihead/folders/int8_matrices.h"
+#include "multihead/io/strict_json.h"
 
 namespace mh {
 namespace {
@@ -34,6 +36,10 @@ FolderPlan FolderSource::plan() const {
 }
 TensorFiles FolderSource::tensors() const {
   TensorFiles files = TensorFiles::open(*this);
+  if (has(kConfigFile)) {
+    const std::string name = path_of(kConfigFile);
+    if (says_int8(parse_json_strictly(read(kConfigFile), name), name)) files = with_int8_matrices(files);
+  }
   return with_adapter(std::move(files), *this);
 }
 FolderTokenizers FolderSource::tokenizers() const {

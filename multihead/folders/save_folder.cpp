@@ -10,6 +10,7 @@
 #include "multihead/folders/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_contents.h"
+#include "multihead/folders/int8_matrices.h"
 #include "multihead/folders/replaced_folder.h"
 #include "multihead/folders/saved_config.h"
 #include "multihead/folders/write_parameters.h"
@@ -52,12 +53,20 @@ void save_model_folder(const fs::path& path, const SavedModel& saved, const Save
     throw UsageError(contents.refusal);
   const auto small_files = contents.small_files();
 
+  const WriteParametersOptions how{.type = options.type,
+                                   .largest_file = options.largest_file,
+                                   .copied_from = contents.read_from.get(),
+                                   .copied = contents.copied,
+                                   .matrices = options.matrices};
+  const std::vector<std::string> int8 = int8_tensors(saved.model, contents.place, how);
+  if (int8.empty() && options.matrices == SavedMatrices::kInt8) {
+    throw UsageError(
+        fmt::format("{} has no matrix [out, in] of rows that are a multiple of 32 numbers, which int8 is "
+                    "for; write it as numbers",
+                    saved.model_type));
+  }
   FolderWriter writer(path);
-  std::vector<std::string> own_files = write_parameters(writer, saved.model, contents.place,
-                                                        {.type = options.type,
-                                                         .largest_file = options.largest_file,
-                                                         .copied_from = contents.read_from.get(),
-                                                         .copied = contents.copied});
+  std::vector<std::string> own_files = write_parameters(writer, saved.model, contents.place, how);
   for (const auto& [name, bytes] : small_files) {
     writer.add(name, bytes);
     own_files.push_back(name);
@@ -66,7 +75,8 @@ void save_model_folder(const fs::path& path, const SavedModel& saved, const Save
     if (!small_files.contains(name)) writer.add(name, bytes);
   }
   std::sort(own_files.begin(), own_files.end());
-  writer.add(kConfigFile, contents.config(own_files));
+  const std::string config = contents.config(own_files);
+  writer.add(kConfigFile, int8.empty() ? config : with_int8_config(config, int8, contents.prefixes));
   writer.commit();
 }
 

@@ -27,6 +27,10 @@ enum class Replace { kOwnFolders, kAnyModel };
 /// What a folder may be that Transformers cannot open, since its family's config.json cannot say which heads the model has.
 enum class OwnFormat { kRefused, kAllowed };
 
+/// How the matrices of a folder are written: as numbers, or those that products read as integers of 8 bits with a scale for each
+/// row (docs/precision.md).
+enum class SavedMatrices { kNumbers, kInt8 };
+
 /// In which format a folder is written.
 struct SavedFormat {
   enum class Kind {
@@ -53,6 +57,7 @@ struct SaveOptions {
   /// say which they were.
   std::vector<HeadName> removed = {};
   Replace replace = Replace::kOwnFolders;
+  SavedMatrices matrices = SavedMatrices::kNumbers;  // kInt8: `type` is that of all else
 };
 
 /// What is saved: a model that was read from files, or an encoder-decoder that was made here. It must outlive this.

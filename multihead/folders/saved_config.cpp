@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/int8_matrices.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/pruned_heads.h"
 #include "multihead/folders/write_parameters.h"
@@ -118,6 +119,7 @@ std::string saved_config(const FolderPlan& plan, const Model& as_read, const Mod
         config[kOwnHeads] = own_heads_of(*folder.model);
     }
   }
+  config.erase(kQuantisation);  // its matrices are numbers here
   put_number_type(config, type);
   return config.dump(2) + "\n";
 }
@@ -142,7 +144,8 @@ FolderContents contents_as_read(const SavedModel& saved, const SaveOptions& opti
   const auto files = std::make_shared<const TensorFiles>(source.tensors());
   const std::shared_ptr<const Model> as_read = make_model(*files, *plan);  // its parameters take no memory
   const SavedFormat format = saved_format(*plan, *as_read, saved.model, options.removed);
-  FolderContents contents{.format = format, .read_from = files, .copied = folder.not_read};
+  FolderContents contents{
+      .format = format, .prefixes = plan->prefixes, .read_from = files, .copied = folder.not_read};
   if (format.kind == SavedFormat::Kind::kOwn && !format.as_read) {
     contents.refusal = fmt::format(
         "the config.json of {} cannot hold these heads: {}; allow a folder in our own "

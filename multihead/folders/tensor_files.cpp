@@ -155,6 +155,8 @@ void TensorFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
                              .keeper = std::move(mapped.keeper),
                              .in_file = mapped.in_file};
       };
+    } else if (entry.dtype == DType::kI8) {
+      tensor.integers = [file, &name] { return file->mapped(name); };
     } else if (entry.dtype == DType::kF64) {
       tensor.numbers = [file, &name] { return StoredNumbers::of(file->floats(name)); };
     }

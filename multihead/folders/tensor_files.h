@@ -60,6 +60,9 @@ struct FileTensor {
   /// Converts rows of a matrix when they are read; null when the numbers need no conversion, or are no matrix.
   std::shared_ptr<const NumberSource> source = nullptr;
 
+  /// Maps the integers of a tensor of I8; empty of others.
+  std::function<SafetensorsFile::Mapped()> integers = nullptr;
+
   /// Makes it a matrix of numbers that are converted.
   void convert(std::shared_ptr<const NumberSource> from);
   int64_t elements() const;

@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/folders/file_names.h"
+#include "multihead/folders/int8_matrices.h"
 #include "multihead/folders/part_columns.h"
 #include "multihead/folders/replaced_folder.h"
 #include "multihead/io/safetensors.h"
@@ -93,6 +94,7 @@ class TensorRows {
 struct Output {
   std::vector<int64_t> shape;
   std::vector<Part> parts = {};  // empty: it is copied
+  bool int8 = false;             // as integers, behind which their scales follow
 };
 using Outputs = std::map<std::string, Output>;  // by name, as they lie in a file
 
@@ -112,6 +114,8 @@ Outputs outputs_of(const Model& model, const std::function<TensorPlace(std::stri
     for (const Part& part : output.parts) cols += part.parameter->value.cols();
     const Part& first = output.parts.front();
     output.shape = shape_of(first.place.layout, first.parameter->value.rows(), cols);
+    output.int8 = options.matrices == SavedMatrices::kInt8 && first.place.layout == Layout::kTransposed &&
+                  output.shape[1] % block_layout(BlockType::kQ8_0).numbers == 0;
   }
   for (const std::string& name : options.copied)
     outputs[name].shape = options.copied_from->tensor(name).shape;
@@ -123,20 +127,27 @@ using NamedOutput = std::pair<std::string, const Output*>;
 int64_t bytes_of(const Output& output, NumberType type) {
   int64_t count = 1;
   for (const int64_t size : output.shape) count *= size;
-  return count * number_size(type);
+  return output.int8 ? count + output.shape[0] * number_size(type) : count * number_size(type);
 }
 
 std::string header_of(std::span<const NamedOutput> tensors, NumberType type) {
   std::vector<TensorEntry> entries;
   uint64_t at = 0;
+  const DType numbers = type == NumberType::kFloat32 ? DType::kF32 : DType::kBF16;
+  const auto add = [&](const std::string& name, DType dtype, std::vector<int64_t> shape, uint64_t bytes) {
+    entries.push_back(
+        {.name = name, .dtype = dtype, .shape = std::move(shape), .begin = at, .end = at + bytes});
+    at += bytes;
+  };
   for (const auto& [name, output] : tensors) {
-    const uint64_t end = at + static_cast<uint64_t>(bytes_of(*output, type));
-    entries.push_back({.name = name,
-                       .dtype = type == NumberType::kFloat32 ? DType::kF32 : DType::kBF16,
-                       .shape = output->shape,
-                       .begin = at,
-                       .end = end});
-    at = end;
+    const auto bytes = static_cast<uint64_t>(bytes_of(*output, type));
+    if (output->int8) {
+      const auto scales = static_cast<uint64_t>(output->shape[0] * number_size(type));
+      add(name, DType::kI8, output->shape, bytes - scales);
+      add(name + std::string(kScaleEnding), numbers, {output->shape[0], 1}, scales);
+    } else {
+      add(name, numbers, output->shape, bytes);
+    }
   }
   return safetensors_header(entries,
                             {{"format", "pt"}, {kWriterKey, kWriter}});  // transformers asks for "format"
@@ -154,6 +165,11 @@ class FilePieces {
       return bytes_;
     }
     while (!rows_ || row_ == rows_->rows()) {
+      if (!scales_.empty()) {
+        numbers_ = std::exchange(scales_, {});
+        write_numbers();
+        return bytes_;
+      }
       if (tensor_ == tensors_.size()) return {};
       const auto& [name, output] = tensors_[tensor_++];
       rows_.reset();  // lets the last one's memory go first
@@ -171,11 +187,25 @@ class FilePieces {
     numbers_.resize(static_cast<size_t>((end - row_) * cols));
     rows_->read(row_, end, numbers_.data());
     row_ = end;
-    write_numbers();
+    if (tensors_[tensor_ - 1].second->int8) {
+      write_integers(cols);
+    } else {
+      write_numbers();
+    }
     return numbers_.empty() ? next() : std::string_view(bytes_);
   }
 
  private:
+  void write_integers(int64_t cols) {
+    bytes_.resize(numbers_.size());
+    const auto width = static_cast<size_t>(cols);
+    const std::span<std::byte> to = std::as_writable_bytes(std::span(bytes_));
+    if (!all_finite(numbers_)) refuse("");
+    for (size_t at = 0; at < numbers_.size(); at += width) {
+      scales_.push_back(quantise_int8_row(std::span(numbers_).subspan(at, width), to.subspan(at, width)));
+      if (!std::isfinite(scales_.back())) refuse(" as integers of 8 bits");
+    }
+  }
   void write_numbers() {
     const auto size = static_cast<size_t>(number_size(options_.type));
     bytes_.resize(numbers_.size() * size);
@@ -189,10 +219,11 @@ class FilePieces {
         std::memcpy(bytes_.data() + i * size, &rounded, size);
       }
     }
-    if (finite) return;
+    if (!finite) refuse(options_.type == NumberType::kBFloat16 ? " in bfloat16" : "");
+  }
+  [[noreturn]] void refuse(const char* stored) const {
     throw Error(fmt::format("tensor {} has numbers that are not finite{}; nothing was written",
-                            tensors_[tensor_ - 1].first,
-                            options_.type == NumberType::kBFloat16 ? " in bfloat16" : ""));
+                            tensors_[tensor_ - 1].first, stored));
   }
 
   std::string header_, bytes_;
@@ -202,6 +233,7 @@ class FilePieces {
   std::optional<TensorRows> rows_;
   int64_t row_ = 0;
   std::vector<float> numbers_;
+  std::vector<float> scales_;  // of the rows that were written as integers
 };
 
 }  // namespace
@@ -216,6 +248,16 @@ const char* saved_type_name(NumberType type) {
       break;
   }
   throw UsageError("parameters are written as float32 or bfloat16, not as float16");
+}
+
+std::vector<std::string> int8_tensors(const Model& model,
+                                      const std::function<TensorPlace(std::string_view)>& place,
+                                      const WriteParametersOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& [name, output] : outputs_of(model, place, options)) {
+    if (output.int8) names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<std::string> write_parameters(FolderWriter& folder, const Model& model,
@@ -245,7 +287,10 @@ std::vector<std::string> write_parameters(FolderWriter& folder, const Model& mod
     const std::string& file = names.emplace_back(
         files == 1 ? kWeightsFile : fmt::format("model-{:05}-of-{:05}.safetensors", f + 1, files));
     const auto tensors = std::span(all).subspan(begins[f], begins[f + 1] - begins[f]);
-    for (const auto& [name, output] : tensors) index["weight_map"][name] = file;
+    for (const auto& [name, output] : tensors) {
+      index["weight_map"][name] = file;
+      if (output->int8) index["weight_map"][name + std::string(kScaleEnding)] = file;
+    }
     FilePieces pieces(tensors, options);
     folder.add_pieces(file, [&] { return pieces.next(); });
   }

@@ -10,6 +10,7 @@
 #include "multihead/base/file.h"
 #include "multihead/base/stored_matrix.h"
 #include "multihead/folders/family.h"
+#include "multihead/folders/save_folder.h"
 
 namespace mh {
 
@@ -25,7 +26,15 @@ struct WriteParametersOptions {
   /// Tensors that are copied, rounded alike, from these files: those of heads that the model does not have.
   const TensorFiles* copied_from = nullptr;
   std::vector<std::string> copied = {};
+  SavedMatrices matrices = SavedMatrices::kNumbers;
 };
+
+/// The names of the tensors that are written as integers with a scale for each row (folders/int8_matrices.h), sorted: with
+/// SavedMatrices::kInt8 the matrices that lie [out, in] and whose rows are a multiple of 32 numbers, which are all that products
+/// read but the output layer, and in GPT-2 and our own format none.
+std::vector<std::string> int8_tensors(const Model& model,
+                                      const std::function<TensorPlace(std::string_view parameter)>& place,
+                                      const WriteParametersOptions& options);
 
 /// Adds the files to `folder`, each tensor under the first of its place's names, from blocks of rows: besides the model it takes
 /// the memory of the largest tensor. Returns the names of the files. Throws UsageError as saved_type_name(), FileError,

@@ -146,9 +146,8 @@ void pack_block_panel(const BlockMatrix& blocks, int64_t first, int64_t width, i
   const int64_t bytes = block_panel_bytes(blocks.type, layout.numbers, columns);
   std::memset(to, 0, static_cast<size_t>(blocks.cols / layout.numbers * bytes));
   for (int64_t column = 0; column < width; ++column) {
-    const std::byte* from = blocks.row(first + column);
-    for (int64_t block = 0; block < blocks.cols / layout.numbers; ++block, from += layout.bytes) {
-      const BlockParts parts(blocks.type, from);
+    for (int64_t block = 0; block < blocks.cols / layout.numbers; ++block) {
+      const BlockParts parts = BlockParts::of(blocks, first + column, block);
       PanelColumn out(to + block * bytes, column, columns);
       out.put_half(parts.d);
       if (layout.has_least) out.put_half(parts.m);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/folders/int8_matrices.h"
 #include "multihead/folders/tensor_files.h"
 #include "multihead/io/safetensors.h"
 #include "tests/fuzz/one_line.h"
@@ -52,6 +53,10 @@ void try_file(const std::string& bytes) {
     write_again(file);
     const TensorFiles weights(SafetensorsFile::from_bytes(bytes, "file.safetensors"), "file.safetensors");
     for (const auto& tensor : weights.tensors()) reads([&] { weights.floats(tensor.first); });
+    reads([&] {
+      const TensorFiles matrices = with_int8_matrices(weights);
+      for (const auto& tensor : matrices.tensors()) reads([&] { matrices.floats(tensor.first); });
+    });
   });
 }
 

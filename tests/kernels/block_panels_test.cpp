@@ -83,6 +83,30 @@ TEST_P(BlockPanels, OfSeveralTypesSideBySide) {
 INSTANTIATE_TEST_SUITE_P(Targets, BlockPanels, testing::ValuesIn(dispatch_targets()),
                          [](const auto& tested) { return tested.param; });
 
+// Rows of integers with one d give the panel of the blocks that each have it.
+TEST(BlockPanelsOfRows, AreThoseOfTheirBlocks) {
+  constexpr int64_t kRows = 7, kCols = 96, kColumns = 16;
+  for (const bool reversed : {false, true}) {
+    RandomBlocks blocks(BlockType::kQ8_0, kRows, kCols, 11, reversed);
+    BlockMatrix rows = blocks.matrix;
+    std::vector<std::byte> integers(kRows * kCols);
+    for (int64_t i = 0; i < kRows; ++i) {
+      rows.scales.push_back(static_cast<uint16_t>(0x3C01 + 77 * i));
+      for (int64_t block = 0; block < kCols / 32; ++block) {
+        std::byte* const at = blocks.bytes.data() + 1 + (i * kCols / 32 + block) * 34;
+        std::memcpy(at, &rows.scales.back(), 2);
+        std::memcpy(integers.data() + i * kCols + 32 * block, at + 2, 32);
+      }
+    }
+    rows.data = integers.data();
+    const auto bytes = static_cast<size_t>(block_panel_bytes(BlockType::kQ8_0, kCols, kColumns));
+    std::vector<std::byte> expected(bytes), panel(bytes);
+    pack_block_panel(blocks.matrix, 2, 5, kColumns, expected.data());
+    pack_block_panel(rows, 2, 5, kColumns, panel.data());
+    EXPECT_EQ(panel, expected) << reversed;
+  }
+}
+
 TEST(BlockPanelThreads, GiveTheSameBits) {
   const RandomBlocks blocks(BlockType::kQ4_1, 257, 288, 5);
   const BlockMatrix* const part = &blocks.matrix;

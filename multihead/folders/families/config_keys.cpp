@@ -65,7 +65,7 @@ constexpr KeyRule kEveryConfig[] = {
     {.key = "is_encoder_decoder", .harmless = "[false]", .refused = "expected false: this is one stack"},
     {.key = "add_cross_attention", .harmless = "[false]", .refused = "expected a model by itself"},
     {.key = "per_layer_config", .harmless = "[{}]", .refused = "layers of other sizes are not read"},
-    {.key = "quantization_config", .harmless = "[{}]", .refused = kNoQuantised},
+    {.key = "quantization_config"},  // folders/int8_matrices.h
     {.key = "compression_config", .harmless = "[{}]", .refused = kNoQuantised},
 };
 

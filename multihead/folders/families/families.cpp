@@ -11,6 +11,7 @@
 #include "multihead/base/suggestions.h"
 #include "multihead/folders/families/config_keys.h"
 #include "multihead/folders/family.h"
+#include "multihead/folders/int8_matrices.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
@@ -128,6 +129,7 @@ FolderPlan read_plan(std::string_view json, std::string_view name) {
   KnownKeys keys = family.keys();
   const KeyFindings found = keys.add(keys_of_every_config()).look_at(document, name);
   found.throw_if_refused();
+  says_int8(document, name);  // refuses other quantised weights
   const std::string fields = document.dump();
   FolderPlan plan = family.read(fields, name);
   if (document.contains(kOwnHeads)) plan.own_heads = read_own_heads(fields, name);
