@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/convert_precision.h"
 #include "cli/convert_report.h"
 #include "cli/convert_sentences.h"
 #include "cli/load_model.h"
@@ -43,6 +44,7 @@ struct ConvertFlags {
   int d_key = 0, key_heads = 1, shared_size = 0;
   bool nearest = false, merge_equal = false, own_format = false, json = false;
   NumberType type = NumberType::kFloat32;
+  SmallWeights precision = SmallWeights::kInt8;
   std::vector<std::string> attentions, remove;
   uint64_t seed = 1;
 
@@ -165,6 +167,13 @@ std::optional<Plan> plan_of(const ConvertFlags& flags) {
       }};
 }
 
+CompareOn compared_on(const ConvertFlags& flags) {
+  return {.source = flags.source,
+          .target = flags.target,
+          .seed = flags.seed,
+          .seed_given = flags.given("--seed")};
+}
+
 /// What the model of a folder costs.
 struct ModelCosts {
   explicit ModelCosts(const ModelFolder& folder) : parameters(folder.model->parameter_count()) {
@@ -209,16 +218,32 @@ void save_as_it_is(const ConvertFlags& flags, const ModelFolder& folder) {
                              flags.type == NumberType::kFloat32 ? "F32" : "BF16"));
 }
 
+void run_to_small(const ConvertFlags& flags) {
+  for (const char* flag : {"--to", "--permute", "--remove", "--merge-equal"}) {
+    if (flags.given(flag))
+      throw UsageError(fmt::format("{} and --precision are two steps; convert the heads first", flag));
+  }
+  allow_only(flags, "--precision", {});
+  if (flags.precision != SmallWeights::kInt8) {
+    for (const char* flag : {"--dtype", "--own-format"}) refuse(flags, flag, "blocks of a .gguf file");
+  }
+  const ConvertReport report =
+      convert_to_small({.model = flags.model,
+                        .out = flags.out,
+                        .type = flags.precision,
+                        .rest = flags.given("--dtype") ? flags.type : NumberType::kBFloat16,
+                        .own_format = flags.own_format,
+                        .on = compared_on(flags)});
+  write_text("", flags.json ? as_json(report) : in_words(report));
+}
+
 void run(const ConvertFlags& flags) {
+  if (flags.given("--precision")) return run_to_small(flags);
   const std::optional<Plan> plan = plan_of(flags);
   check_new_folder(flags.out);
   ModelFolder folder = load_model(flags.model);
   if (!plan) return save_as_it_is(flags, folder);
-  const CompareOn on{.source = flags.source,
-                     .target = flags.target,
-                     .seed = flags.seed,
-                     .seed_given = flags.given("--seed")};
-  const ComparedSentences sentences = compared_sentences(folder, on);
+  const ComparedSentences sentences = compared_sentences(folder, compared_on(flags));
   const ModelCosts costs_before(folder);
   const LanguageModel* const predicting = flags.target.empty() ? nullptr : &folder.language_model();
   const std::unique_ptr<Model> model = std::exchange(folder.model, plan->run(*folder.model));
@@ -256,9 +281,9 @@ void run(const ConvertFlags& flags) {
 void add_convert(Verb& app) {
   auto flags = std::make_shared<ConvertFlags>();
   Verb* verb = flags->verb = app.add_subcommand(
-      "convert", "Rebuild a model with other heads and measure the change, or write it as another folder");
+      "convert", "Rebuild a model with other heads or smaller weights, or write it as another folder");
   add_model(*verb, flags->model, "The folder of a model, a .gguf file, or demo")->required();
-  verb->add_option("--out", flags->out, "The folder to make")->required();
+  verb->add_option("--out", flags->out, "The folder to make, or with --precision the .gguf file")->required();
   add_choice(*verb, "--to", flags->to,
              {{"canonical", Target::kCanonical},
               {"merged", Target::kMerged},
@@ -291,6 +316,9 @@ void add_convert(Verb& app) {
   add_choice(*verb, "--dtype", flags->type,
              {{"float32", NumberType::kFloat32}, {"bfloat16", NumberType::kBFloat16}},
              "How numbers are written; alone it writes the model as it is");
+  add_choice(*verb, "--precision", flags->precision, kSmallWeightsNames,
+             "Write smaller matrices: int8 makes a folder, q8_0 and q4_0 a .gguf file of a .gguf file")
+      ->default_str("");
   verb->add_flag(
       "--own-format", flags->own_format,
       "Allow a folder that Transformers does not open, where the model's format cannot hold its heads");
@@ -306,7 +334,7 @@ void add_convert(Verb& app) {
               {"--to", "--d-key", "--nearest", "--key-heads", "--shared-size"});
   group_flags(*verb, "Same heads, fewer or in another order",
               {"--remove", "--merge-equal", "--permute", "--attention"});
-  group_flags(*verb, "The folder that is written", {"--dtype", "--own-format"});
+  group_flags(*verb, "The folder that is written", {"--precision", "--dtype", "--own-format"});
   group_flags(*verb, "Comparison with the model that was given", {"--source", "--target", "--seed"});
   rare_flags(*verb, {"--nearest", "--attention", "--seed"});
   verb->footer(
@@ -317,7 +345,9 @@ void add_convert(Verb& app) {
       "  multihead convert model --out pruned --remove encoder.0.self_attention.3 \\\n"
       "    --remove encoder.1.self_attention.0\n"
       "  multihead convert bert --out pruned --remove 'encoder.*.3' --own-format\n"
-      "  multihead convert model.gguf --out folder --dtype bfloat16");
+      "  multihead convert model.gguf --out folder --dtype bfloat16\n"
+      "  multihead convert minilm --out minilm-int8 --precision int8\n"
+      "  multihead convert model.gguf --out small.gguf --precision q4_0");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -20,6 +20,8 @@ std::string conclusion(const ConvertReport& report) {
       return "The same function: the difference is rounding.\n";
     case Promise::kOther:
       return "Another function: the difference is what the conversion loses; train it on.\n";
+    case Promise::kRounded:
+      return "The same model with weights of fewer bits: the difference is what that costs.\n";
     case Promise::kAsMuted:
       break;
   }
@@ -43,6 +45,16 @@ std::vector<NamedDifference> named(const ModelDifference& difference) {
   all.push_back({"states", "last states", &difference.states});
   if (difference.logits) all.push_back({"logits", "logits", &*difference.logits});
   return all;
+}
+
+/// "weights before: Q4_1 66.4 MB in 210 tensors, Q8_0 30.1 MB in 1 tensor".
+std::string weights_line(const char* when, const std::vector<StoredAlike>& all) {
+  std::string text;
+  for (const StoredAlike& alike : all) {
+    text += fmt::format("{}{} {} in {}", text.empty() ? "" : ", ", alike.type, bytes_text(alike.bytes),
+                        counted(alike.tensors, "tensor"));
+  }
+  return fmt::format("weights {}: {}\n", when, text);
 }
 
 template <class T>
@@ -81,6 +93,8 @@ std::string in_words(const ConvertReport& report) {
   for (const auto& [key, name, count] : report.costs) {
     text += fmt::format("{:<34}{:>16}{:>16}\n", name, grouped(count.before), grouped(count.after));
   }
+  if (report.weights)
+    text += weights_line("before", report.weights->before) + weights_line("after", report.weights->after);
   text += fmt::format("\nlargest difference from the given model on {}\n", report.compared_on);
   text += difference_lines(report.difference);
   if (const auto& mean = report.mean_log_probability)
@@ -98,6 +112,10 @@ std::string as_json(const ConvertReport& report) {
   json["difference"] = difference_json(report.difference);
   if (report.from_muted) json["difference_from_muted"] = difference_json(*report.from_muted);
   if (report.mean_log_probability) json["mean_log_probability"] = json_of(*report.mean_log_probability);
+  if (report.weights) {
+    json["weights"] = {{"before", stored_weights_json(report.weights->before)},
+                       {"after", stored_weights_json(report.weights->after)}};
+  }
   for (const Cost& cost : report.costs) json[cost.key] = json_of(cost.count);
   return json.dump(2) + "\n";
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/stored_weights.h"
 #include "multihead/heads/conversion/convert_model.h"
 
 namespace mh::cli {
@@ -16,6 +17,7 @@ enum class Promise {
   kSame,     // those of the model that was given, but for rounding
   kAsMuted,  // those of the model that was given with some heads muted, but for rounding
   kOther,    // none
+  kRounded,  // none: the same model with weights of fewer bits
 };
 
 /// Before the conversion and after it.
@@ -35,6 +37,8 @@ struct ConvertReport {
   std::string conversion;  // "merged heads"
   Promise promise = Promise::kSame;
   std::vector<Cost> costs;
+  /// As which types the files store the weights, with Promise::kRounded.
+  std::optional<BeforeAfter<std::vector<StoredAlike>>> weights = {};
   std::string compared_on;                                       // "2 pairs of sentences"
   ModelDifference difference = {};                               // from the model that was given
   std::optional<ModelDifference> from_muted = {};                // with Promise::kAsMuted

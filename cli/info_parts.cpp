@@ -12,10 +12,10 @@
 #include "cli/common.h"
 #include "cli/error_line.h"
 #include "cli/info_products.h"
+#include "cli/stored_weights.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
-#include "multihead/folders/tensor_files.h"
 #include "multihead/io/config.h"
 
 namespace mh::cli {
@@ -46,34 +46,9 @@ std::vector<FileSize> files_of(const ModelFolder& folder) {
   return files;
 }
 
-/// Tensors of the files that are stored alike.
-struct StoredAlike {
-  std::string type;  // as the file calls it
-  int64_t tensors = 0, bytes = 0;
-};
-
-/// As the files have them, an adapter left out. What takes most bytes comes first.
-std::vector<StoredAlike> weights_of(const ModelFolder& folder) {
-  const FolderSource& source = *folder.source;
-  const bool is_safetensors = source.has(kWeightsFile) || source.has(kWeightsIndexFile);
-  const TensorFiles files = is_safetensors ? TensorFiles::open(source) : source.tensors();
-  std::vector<StoredAlike> found;
-  for (const auto& named : files.tensors()) {
-    const FileTensor& tensor = named.second;
-    auto alike =
-        std::find_if(found.begin(), found.end(), [&](const auto& of) { return of.type == tensor.type; });
-    if (alike == found.end()) alike = found.insert(alike, {.type = tensor.type});
-    ++alike->tensors;
-    alike->bytes += tensor.bytes;
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  return found;
-}
-
 /// "weights       Q4_1 66.4 MB, Q8_0 30.1 MB", on as many lines of 80 columns as it takes.
 std::string weights_rows(const ModelFolder& folder) {
-  const std::vector<StoredAlike> all = weights_of(folder);
+  const std::vector<StoredAlike> all = stored_weights(folder);
   std::string text, line = fmt::format("{:<13}", "weights");
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string one =
@@ -126,9 +101,7 @@ double rounded(float rate) {
 }
 
 void describe_parts(const ModelFolder& folder, ordered_json& json) {
-  json["weights"] = ordered_json::array();
-  for (const StoredAlike& alike : weights_of(folder))
-    json["weights"].push_back({{"type", alike.type}, {"tensors", alike.tensors}, {"bytes", alike.bytes}});
+  json["weights"] = stored_weights_json(stored_weights(folder));
   describe_products(*folder.model, json);
   json["attentions"] = ordered_json::array();
   for (const auto& [name, heads, place] : folder.model->attentions()) {
