@@ -63,6 +63,7 @@ bool says_int8(const json& config, std::string_view name) {
       refuse_method(name, fmt::format("{} is {}", json_excerpt(group), json_excerpt(fields)));
     for (const char* field : {"input_activations", "output_activations"})
       expect_no_field(fields, field, path, name);
+    if (fields.contains("format")) expect_field(fields, "format", kInt8Format, path, name);
     const json weights = fields.contains("weights") ? fields.at("weights") : json();
     const std::string of_weights = path + "weights.";
     expect_field(weights, "num_bits", 8, of_weights, name);
@@ -89,7 +90,9 @@ std::string with_int8_config(const std::string& config, std::span<const std::str
   }
   const ordered_json weights = {{"num_bits", 8},         {"type", "int"},         {"symmetric", true},
                                 {"strategy", "channel"}, {"group_size", nullptr}, {"dynamic", false}};
+  // Without a format in the group the package takes its own first choice for weights alone, "pack-quantized".
   const ordered_json group = {{"targets", std::move(targets)},
+                              {"format", kInt8Format},
                               {"weights", weights},
                               {"input_activations", nullptr},
                               {"output_activations", nullptr}};

@@ -157,6 +157,7 @@ TEST_F(Int8Folder, ConfigSaysItAsCompressedTensorsDoes) {
   EXPECT_EQ(said["quant_method"], "compressed-tensors");
   EXPECT_EQ(said["format"], "int-quantized");
   const json& group = said["config_groups"]["group_0"];
+  EXPECT_EQ(group["format"], "int-quantized");
   EXPECT_EQ(group["weights"]["strategy"], "channel");
   EXPECT_EQ(group["targets"].size(), 1 * 6 + 2 * 9);
   EXPECT_THAT(group["targets"].get<std::vector<std::string>>(),
@@ -220,6 +221,8 @@ TEST_F(Int8Folder, OtherMethodsAreRefusedByName) {
   expect([](json& said) { said["config_groups"] = json::object(); }, "config_groups has no group");
   expect([](json& said) { said["config_groups"]["group_0"] = 3; }, "\"group_0\" is 3");
   expect([](json& said) { said = "x"; }, "quant_method is null");
+  expect([](json& said) { said["config_groups"]["group_0"]["format"] = "naive-quantized"; },
+         "\"group_0\".format is \"naive-quantized\"");
   const auto in_weights = [&](const char* field, const json& value, const std::string& part) {
     expect([&](json& said) { said["config_groups"]["group_0"]["weights"][field] = value; }, part);
   };
