@@ -63,7 +63,8 @@ bool says_int8(const json& config, std::string_view name) {
       refuse_method(name, fmt::format("{} is {}", json_excerpt(group), json_excerpt(fields)));
     for (const char* field : {"input_activations", "output_activations"})
       expect_no_field(fields, field, path, name);
-    if (fields.contains("format")) expect_field(fields, "format", kInt8Format, path, name);
+    if (fields.contains("format") && !fields.at("format").is_null())
+      expect_field(fields, "format", kInt8Format, path, name);
     const json weights = fields.contains("weights") ? fields.at("weights") : json();
     const std::string of_weights = path + "weights.";
     expect_field(weights, "num_bits", 8, of_weights, name);
