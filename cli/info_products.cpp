@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/stored_weights.h"
 #include "multihead/base/precision.h"
 #include "multihead/models/weight_uses.h"
 
@@ -76,15 +77,6 @@ ordered_json json_of_form(const std::optional<PackedForm>& form) {
 }
 
 }  // namespace
-
-std::string bytes_text(int64_t bytes) {
-  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
-  for (const auto& [size, unit] : kUnits) {
-    if (static_cast<double>(bytes) >= size)
-      return fmt::format("{:.1f} {}", static_cast<double>(bytes) / size, unit);
-  }
-  return counted(bytes, "byte");
-}
 
 std::string products_table(const Model& model) {
   std::string text = "products      (what --precision multiplies with on this machine)\n", rest;

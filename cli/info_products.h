@@ -2,16 +2,12 @@
 // machine (docs/precision.md).
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "multihead/models/model.h"
 
 namespace mh::cli {
-
-/// "90.9 MB".
-std::string bytes_text(int64_t bytes);
 
 /// The lines of the table.
 std::string products_table(const Model& model);
