@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "multihead/kernels/gemm.h"
+#include "multihead/kernels/gradient_product.h"
 
 namespace mh {
 
@@ -58,7 +59,7 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
   const bool keeps_input =
       activation != Activation::kNone && activation != Activation::kRelu && y.wants_gradient();
   const MatrixView input = keeps_input ? tape.arena().matrix<float>(y.rows(), y.cols()) : MatrixView();
-  multiply(x.value(), parameters.weights().packed(ProductOf::kValues), y.value(), Write::kOverwrite,
+  multiply(x.value(), parameters.weights().packed(), y.value(), Write::kOverwrite,
            [&](int64_t begin, int64_t end) {
              const MatrixView rows = y.value().rows_between(begin, end);
              add_bias(bias, rows);
@@ -71,16 +72,16 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
     const MatrixView dz = y.gradient();
     const bool wanted = x.wants_gradient();
     const Tape::Target dx = wanted ? tape.gradient_of(x) : Tape::Target{};
-    const PackedMatrix* transposed =
-        wanted ? &parameters->weights().packed_transposed(ProductOf::kGradients) : nullptr;
-    if (wanted || activation != Activation::kNone || drops.active()) {
-      for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
-        const MatrixView rows = dz.rows_between(begin, end);
-        drop(drops, rows, begin);
-        const MatrixView z = input.data != nullptr ? input : y.value();
-        activation_gradient(activation, z.rows_between(begin, end), rows, rows);
-        if (wanted) detail::multiply_rows(rows, *transposed, dx.gradient.rows_between(begin, end), dx.write);
-      });
+    const auto make_rows = [&](int64_t begin, int64_t end) {
+      const MatrixView rows = dz.rows_between(begin, end);
+      drop(drops, rows, begin);
+      const MatrixView z = input.data != nullptr ? input : y.value();
+      activation_gradient(activation, z.rows_between(begin, end), rows, rows);
+    };
+    if (wanted) {
+      multiply_gradient(dz, parameters->weights().gradient(), dx.gradient, dx.write, make_rows);
+    } else if (activation != Activation::kNone || drops.active()) {
+      for_row_blocks(dz.rows, make_rows);
     }
     if (tape.trains()) parameters->add_gradients(x.value(), dz);
   });
@@ -101,7 +102,7 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
     multiply_elements(rows.columns_between(width, 2 * width), out);
     drop(drops, out, begin);
   };
-  const PackedMatrix& packed = parameters.weights().packed(ProductOf::kValues);
+  const PackedMatrix& packed = parameters.weights().packed();
   if (!y.wants_gradient() && !detail::by_panels(x.rows())) {
     multiply_and_use(x.value(), packed, finish);
     return y;
@@ -115,11 +116,9 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
     const MatrixView dy = y.gradient();
     const bool wanted = x.wants_gradient();
     const Tape::Target dx = wanted ? tape.gradient_of(x) : Tape::Target{};
-    const PackedMatrix* transposed =
-        wanted ? &parameters->weights().packed_transposed(ProductOf::kGradients) : nullptr;
     const Arena::Mark mark = tape.arena().mark();
     const MatrixView d_halves = tape.arena().matrix<float>(dy.rows, 2 * width);
-    for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
+    const auto make_rows = [&](int64_t begin, int64_t end) {
       const MatrixView dh = dy.rows_between(begin, end), rows = halves.rows_between(begin, end),
                        to = d_halves.rows_between(begin, end);
       drop(drops, dh, begin);
@@ -129,8 +128,12 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
       multiply_elements(dh, du);
       multiply_elements(u, dh);
       activation_gradient(activation, z, dh, dz);
-      if (wanted) detail::multiply_rows(to, *transposed, dx.gradient.rows_between(begin, end), dx.write);
-    });
+    };
+    if (wanted) {
+      multiply_gradient(d_halves, parameters->weights().gradient(), dx.gradient, dx.write, make_rows);
+    } else {
+      for_row_blocks(dy.rows, make_rows);
+    }
     if (tape.trains()) parameters->add_gradients(x.value(), d_halves);
     tape.arena().rewind(mark);
   });
@@ -190,8 +193,7 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
   float* mean = kept ? tape.arena().array<float>(rows).data() : nullptr;
   float* inverse_deviation = kept ? tape.arena().array<float>(rows).data() : nullptr;
   const ConstMatrixView bias = parameters != nullptr ? parameters->bias() : ConstMatrixView();
-  const PackedMatrix* packed =
-      parameters != nullptr ? &parameters->weights().packed(ProductOf::kValues) : nullptr;
+  const PackedMatrix* packed = parameters != nullptr ? &parameters->weights().packed() : nullptr;
   const auto after_product = [&](int64_t begin, int64_t end) {
     const MatrixView block = sum.rows_between(begin, end);
     add_bias(bias, block);
@@ -216,11 +218,8 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
     const auto target = [&](Var v) { return v.wants_gradient() ? tape.gradient_of(v) : Tape::Target{}; };
     const Tape::Target d_residual = target(residual), dx = target(x);
     const bool wanted = dx.gradient.data != nullptr;
-    const PackedMatrix* transposed = wanted && parameters != nullptr
-                                         ? &parameters->weights().packed_transposed(ProductOf::kGradients)
-                                         : nullptr;
     NormGradients norm_gradients(tape, dz.rows, dz.cols);
-    for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
+    const auto make_rows = [&](int64_t begin, int64_t end) {
       const MatrixView block = dz.rows_between(begin, end);
       if (normed) {
         normalise_gradient(norms.values(), sum.rows_between(begin, end), mean + begin,
@@ -231,14 +230,13 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
         copy_or_add(block, d_residual.gradient.rows_between(begin, end), d_residual.write);
       }
       drop(drops, block, begin);
-      if (!wanted) return;
-      const MatrixView to = dx.gradient.rows_between(begin, end);
-      if (transposed != nullptr) {
-        detail::multiply_rows(block, *transposed, to, dx.write);
-      } else {
-        copy_or_add(block, to, dx.write);
-      }
-    });
+      if (wanted && parameters == nullptr) copy_or_add(block, dx.gradient.rows_between(begin, end), dx.write);
+    };
+    if (wanted && parameters != nullptr) {
+      multiply_gradient(dz, parameters->weights().gradient(), dx.gradient, dx.write, make_rows);
+    } else {
+      for_row_blocks(dz.rows, make_rows);
+    }
     if (normed && tape.trains()) norm_gradients.add_to(norms);
     if (parameters != nullptr && tape.trains()) parameters->add_gradients(x.value(), dz);
   });

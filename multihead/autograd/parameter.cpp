@@ -16,30 +16,36 @@ std::optional<PackedForm> packed_form(const Parameter& parameter, PrecisionChoic
   return packed_form({&shape, 1}, of_heads ? Precision::kSame : precision);
 }
 
+PackedParameters::PackedParameters(std::vector<const Parameter*> parts, RightFactor factor)
+    : parts_(std::move(parts)), factor_(factor) {
+  MH_ASSERT(factor_ == RightFactor::kSideBySide || parts_.size() == 1);
+}
+
 uint64_t PackedParameters::versions() const {
   uint64_t sum = 0;
   for (const Parameter* part : parts_) sum += part->version;
   return sum;
 }
 
-void PackedParameters::pack(PackedMatrix& packed, bool transposed, ProductOf of) const {
-  if (of == ProductOf::kValues && pack_blocks(packed, transposed)) return;
-  std::vector<BorrowedMatrix> borrowed;  // until it is packed
-  std::vector<StoredMatrix> stored;
+/// The parts of B side by side, until they are packed.
+struct PackedParameters::Borrowed {
+  std::vector<BorrowedMatrix> keepers;
+  std::vector<StoredMatrix> parts;
+};
+
+PackedParameters::Borrowed PackedParameters::borrow() const {
+  Borrowed borrowed;
   for (const Parameter* part : parts_) {
-    borrowed.push_back(part->value.borrow());
-    stored.push_back(borrowed.back().matrix);
+    const BorrowedMatrix& kept = borrowed.keepers.emplace_back(part->value.borrow());
+    borrowed.parts.push_back(factor_ == RightFactor::kTransposed ? kept.matrix.transposed() : kept.matrix);
   }
-  if (of == ProductOf::kGradients) return transposed ? packed.pack_transposed(stored) : packed.pack(stored);
-  MH_ASSERT(!transposed || stored.size() == 1);
-  if (transposed) stored[0] = stored[0].transposed();
-  packed.pack(stored, parts_.front()->precision);
+  return borrowed;
 }
 
-bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed) const {
+bool PackedParameters::pack_blocks(PackedMatrix& packed) const {
   std::vector<const BlockMatrix*> parts;
   for (const Parameter* part : parts_) {
-    parts.push_back(part->value.blocks(/*columns=*/!transposed));
+    parts.push_back(part->value.blocks(/*columns=*/factor_ == RightFactor::kSideBySide));
     if (parts.back() == nullptr) return false;
   }
   packed.pack_transposed(parts, parts_.front()->precision, [&] {
@@ -48,12 +54,18 @@ bool PackedParameters::pack_blocks(PackedMatrix& packed, bool transposed) const 
   return true;
 }
 
-const PackedMatrix& PackedParameters::packed(ProductOf of) const {
-  return plain_.get(versions(), [&](PackedMatrix& made) { pack(made, false, of); });
+const PackedMatrix& PackedParameters::packed() const {
+  return packed_.get(versions(), [&](PackedMatrix& made) {
+    if (!pack_blocks(made)) made.pack(borrow().parts, parts_.front()->precision);
+  });
 }
 
-const PackedMatrix& PackedParameters::packed_transposed(ProductOf of) const {
-  return transposed_.get(versions(), [&](PackedMatrix& made) { pack(made, true, of); });
+GradientFactor PackedParameters::gradient() const {
+  const PackedMatrix& b = packed();
+  if (b.is_exact() && b.kind() != PanelKind::kFloat32) return {.panels = b, .transposed = false};
+  return {.panels =
+              transposed_.get(versions(), [&](PackedMatrix& made) { made.pack_transposed(borrow().parts); }),
+          .transposed = true};
 }
 
 }  // namespace mh

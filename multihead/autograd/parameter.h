@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,32 +54,38 @@ struct Parameter {
 /// that are packed side by side take as much together, or less where they are float32 panels: these share the last columns.
 std::optional<PackedForm> packed_form(const Parameter& parameter, PrecisionChoice precision);
 
-/// What a product with weights computes: values, or gradients with respect to values, which are always float32.
-enum class ProductOf { kValues, kGradients };
+/// The right factor B of a product with parameters.
+enum class RightFactor {
+  kSideBySide,  // [w_0 | w_1 | ...]
+  kTransposed,  // w_0^T, of one parameter
+};
 
-/// Parameters side by side, [w_0 | w_1 | ...], packed as the right factor of products, and packed again
-/// when one has changed. Several threads may read at once.
+/// Parameters packed as the right factor B of products, and packed again when one has changed. Several threads may read at
+/// once.
 class PackedParameters {
  public:
   PackedParameters() = default;
-  PackedParameters(std::initializer_list<const Parameter*> parts) : parts_(parts) {}
-  explicit PackedParameters(std::vector<const Parameter*> parts) : parts_(std::move(parts)) {}
+  explicit PackedParameters(std::vector<const Parameter*> parts,
+                            RightFactor factor = RightFactor::kSideBySide);
 
   std::span<const Parameter* const> parts() const { return parts_; }
-  /// B = [w_0 | w_1 | ...]. Each of the two is always asked for with the same `of`.
-  const PackedMatrix& packed(ProductOf of) const;
-  /// B = [w_0 | w_1 | ...]^T.
-  const PackedMatrix& packed_transposed(ProductOf of) const;
+  /// B, as exactly as the parameters' precision says.
+  const PackedMatrix& packed() const;
+  /// What gradients of products with B read: the numbers that the parameters have exactly, whatever the precision. They are those
+  /// of packed() where these are exact and take fewer bits than float32; otherwise B^T is packed, too.
+  GradientFactor gradient() const;
   /// The sum of the parts' versions; it tells whether a packed copy is still valid.
   uint64_t versions() const;
 
  private:
-  void pack(PackedMatrix& packed, bool transposed, ProductOf of) const;
+  struct Borrowed;
+  Borrowed borrow() const;
   /// Packs blocks that stay blocks; returns false where a part has none along the columns of B.
-  bool pack_blocks(PackedMatrix& packed, bool transposed) const;
+  bool pack_blocks(PackedMatrix& packed) const;
 
   std::vector<const Parameter*> parts_;
-  MadeOnce<PackedMatrix> plain_, transposed_;
+  RightFactor factor_ = RightFactor::kSideBySide;
+  MadeOnce<PackedMatrix> packed_, transposed_;
 };
 
 /// Called with the name and parameter of every parameter of a layer or model, in a fixed order. Counting,

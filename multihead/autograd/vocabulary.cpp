@@ -9,6 +9,7 @@
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/embedding.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/kernels/gradient_product.h"
 #include "multihead/kernels/soft_cap.h"
 #include "multihead/kernels/vocabulary.h"
 
@@ -54,12 +55,11 @@ Var logits(Tape& tape, Var states, const OutputParameters& output) {
   const PackedParameters& table = output.table;
   MH_ASSERT(table.parts().size() == 1);
   Var y = tape.make(states.rows(), table.parts()[0]->value.rows(), {states});
-  multiply(states.value(), table.packed_transposed(ProductOf::kValues), y.value(), Write::kOverwrite,
-           [&](int64_t begin, int64_t end) {
-             const MatrixView rows = y.value().rows_between(begin, end);
-             add_bias(output.bias, rows);
-             if (output.soft_cap) soft_cap(*output.soft_cap, rows, rows);
-           });
+  multiply(states.value(), table.packed(), y.value(), Write::kOverwrite, [&](int64_t begin, int64_t end) {
+    const MatrixView rows = y.value().rows_between(begin, end);
+    add_bias(output.bias, rows);
+    if (output.soft_cap) soft_cap(*output.soft_cap, rows, rows);
+  });
   // dstates = dy E;  dE += dy^T states, with the dy of what was capped
   tape.record(y, [&tape, states, y, table = &table, cap = output.soft_cap] {
     const Arena::Mark mark = tape.arena().mark();
@@ -73,11 +73,7 @@ Var logits(Tape& tape, Var states, const OutputParameters& output) {
     }
     if (states.wants_gradient()) {
       const Tape::Target to = tape.gradient_of(states);
-      const PackedMatrix& packed = table->packed(ProductOf::kGradients);
-      for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
-        detail::multiply_rows(dy.rows_between(begin, end), packed, to.gradient.rows_between(begin, end),
-                              to.write);
-      });
+      multiply_gradient(dy, table->gradient(), to.gradient, to.write, [](int64_t, int64_t) {});
     }
     if (tape.trains())
       multiply_transposed(dy, states.value(), table->parts()[0]->gradient_sum(), Write::kAdd);
@@ -98,13 +94,9 @@ Var cross_entropy(Tape& tape, Var states, const OutputParameters& output, const 
                        .scale = options.scale,
                        .d_states = {},
                        .d_embedding = {}};
-  // The table is E [V, d]; products with E^T read it transposed.
-  OutputLayer layer{.logits = &table.packed_transposed(ProductOf::kValues),
-                    .gradient = nullptr,
-                    .bias = output.bias,
-                    .soft_cap = output.soft_cap};
+  OutputLayer layer{.logits = &table.packed(), .bias = output.bias, .soft_cap = output.soft_cap};
   if (gradients) {
-    layer.gradient = &table.packed(ProductOf::kGradients);
+    layer.gradient.emplace(table.gradient());
     if (tape.trains()) {
       const Tape::Target target = tape.gradient_of(states);
       MH_ASSERT(target.write == Write::kOverwrite);

@@ -29,7 +29,7 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
 
 /// What the output layer is made of. It outlives the tape's values.
 struct OutputParameters {
-  const PackedParameters& table;       // E [V, d]
+  const PackedParameters& table;       // E [V, d], transposed
   ConstMatrixView bias = {};           // [1, V], which is not trained, or empty
   std::optional<float> soft_cap = {};  // of the logits (kernels/vocabulary.h)
 };

@@ -56,14 +56,12 @@ struct AddUp {
   }
 };
 
-struct WriteDown {
-  float* to;
-  HWY_INLINE void operator()(const Vectors& numbers) {
-    HWY_UNROLL(4)
-    for (int v = 0; v < kPanelVectors; ++v) hn::Store(numbers[v], FloatTag(), to + v * kLanes);
-    to += kPanel;
-  }
-};
+template <BlockType kType>
+HWY_NOINLINE void unpack_block(const std::byte* panel, int64_t begin, int64_t end, float* to,
+                               int64_t stride) {
+  WriteDown write{to, stride};
+  for_numbers<kType>(panel, begin, end, write);
+}
 
 template <BlockType kType>
 void multiply_block(const ConstMatrixView& a, const std::byte* panel, int64_t k0, const MatrixView& c,
@@ -76,8 +74,7 @@ void multiply_block(const ConstMatrixView& a, const std::byte* panel, int64_t k0
     return store_tile<1, kPanelVectors>(add_up.sum, c.data, c.stride, c.cols, add);
   }
   thread_local AlignedBuffer<float> window;
-  WriteDown write{window.get((end8 - begin8) * kPanel)};
-  for_numbers<kType>(panel, begin8, end8, write);
+  unpack_block<kType>(panel, begin8, end8, window.get((end8 - begin8) * kPanel), kPanel);
   multiply_panel({.data = a.data, .row_stride = a.stride, .k_stride = 1, .rows = a.rows, .depth = a.cols},
                  window.data() + (k0 - begin8) * kPanel, c.data, c.stride, c.cols, add);
 }
@@ -89,12 +86,18 @@ void multiply_blocks(const ConstMatrixView& a, BlockType type, const std::byte* 
   with_block_type(type, [&]<BlockType kType>() { multiply_block<kType>(a, panel, k0, c, add); });
 }
 
+void unpack_blocks(BlockType type, const std::byte* panel, int64_t begin, int64_t end, float* to,
+                   int64_t stride) {
+  with_block_type(type, [&]<BlockType kType>() { unpack_block<kType>(panel, begin, end, to, stride); });
+}
+
 }  // namespace mh::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace mh {
 HWY_EXPORT(multiply_blocks);
+HWY_EXPORT(unpack_blocks);
 
 int64_t block_panel_bytes(BlockType type, int64_t depth, int64_t columns) {
   const BlockLayout layout = block_layout(type);
@@ -165,6 +168,12 @@ void pack_block_panel(const BlockMatrix& blocks, int64_t first, int64_t width, i
 void multiply_block_panel(ConstMatrixView a, BlockType type, const std::byte* b, int64_t k0, MatrixView c,
                           bool add) {
   HWY_DYNAMIC_DISPATCH(multiply_blocks)(a, type, b, k0, c, add);
+}
+
+void unpack_block_panel(BlockType type, const std::byte* b, int64_t begin, int64_t end, float* to,
+                        int64_t stride) {
+  MH_ASSERT(begin % 8 == 0 && end % 8 == 0);
+  HWY_DYNAMIC_DISPATCH(unpack_blocks)(type, b, begin, end, to, stride);
 }
 
 }  // namespace mh

@@ -36,4 +36,9 @@ void pack_block_panel(const BlockMatrix& blocks, int64_t first, int64_t width, i
 void multiply_block_panel(ConstMatrixView a, BlockType type, const std::byte* b, int64_t k0, MatrixView c,
                           bool add);
 
+/// Writes rows [begin, end) of the panel b as float32, one so many numbers after the other. REQUIRES: begin and end are
+/// multiples of 8.
+void unpack_block_panel(BlockType type, const std::byte* b, int64_t begin, int64_t end, float* to,
+                        int64_t stride);
+
 }  // namespace mh

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/gradient_product.h"
 #include "multihead/kernels/product_rows.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/kernels/vocabulary.h"
@@ -101,7 +102,7 @@ HWY_INLINE void capped_gradient(const CrossEntropyChunk& chunk, int64_t p, int64
 }  // namespace
 
 // Second pass over panel p: exponentials become gradients of the logits, which flow on to E and the states.
-// d_states [rows, d] is the sum of this panel's group.
+// d_states is the sum of this panel's group: [rows, d], or [d, rows] where the gradient's factor is not transposed.
 void cross_entropy_second(const CrossEntropyChunk& chunk, int64_t p, const MatrixView& d_embedding,
                           const MatrixView& d_states, bool add) {
   const FloatTag d;
@@ -131,7 +132,9 @@ void cross_entropy_second(const CrossEntropyChunk& chunk, int64_t p, const Matri
                    std::min(kPanel, states.cols() - c), true);
   }
   // d_states += gradient E[panel]
-  const PackedMatrix& embedding = *chunk.layer->gradient;
+  const auto& [embedding, transposed] = *chunk.layer->gradient;
+  if (!transposed)
+    return multiply_window(ConstMatrixView(gradient, rows, width, kPanel), embedding, column, d_states, add);
   for (int64_t q = 0, c = 0; c < embedding.cols(); ++q, c += kPanel) {
     multiply_panel({.data = gradient, .row_stride = kPanel, .k_stride = 1, .rows = rows, .depth = width},
                    embedding.panel_data(q) + column * kPanel, d_states.data + c, d_states.stride,
@@ -182,6 +185,27 @@ void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, i
         for (int64_t p = 0; p < panels; ++p) chunk.factors[p * kChunk + r] *= factor;
       }
       lse[r] = maximum + static_cast<float>(std::log(sum));
+    }
+  });
+}
+
+/// to = the sums of groups, so many numbers apart, added up in order. by_rows: they are [to.rows, to.cols], otherwise
+/// transposed.
+void add_groups(float* sums, int64_t groups, int64_t apart, bool by_rows, MatrixView to) {
+  const int64_t lines = by_rows ? to.rows : to.cols, size = by_rows ? to.cols : to.rows;
+  constexpr int64_t kLines = 16;  // of a task
+  parallel_for((lines + kLines - 1) / kLines, [&](int64_t task) {
+    for (int64_t line = task * kLines; line < std::min(lines, (task + 1) * kLines); ++line) {
+      float* const sum = sums + line * size;
+      for (int64_t g = 1; g < groups; ++g) {
+        const float* const from = sum + g * apart;
+        for (int64_t i = 0; i < size; ++i) sum[i] += from[i];
+      }
+      if (by_rows) {
+        std::copy_n(sum, size, to.row(line));
+      } else {
+        for (int64_t i = 0; i < size; ++i) to(i, line) = sum[i];
+      }
     }
   });
 }
@@ -241,24 +265,17 @@ CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& pro
 
     if (problem.d_embedding.data != nullptr) scratch.packed().pack(chunk.read.numbers);
     const int64_t groups = std::min(kGroups, panels);
+    const bool by_rows = layer.gradient->transposed;
     parallel_for(groups, [&](int64_t g) {
-      const MatrixView sum(partials + g * kChunk * width, rows, width);
+      float* const of_group = partials + g * kChunk * width;
+      const MatrixView sum = by_rows ? MatrixView(of_group, rows, width) : MatrixView(of_group, width, rows);
       const int64_t first = g * panels / groups, last = (g + 1) * panels / groups;
       for (int64_t p = first; p < last; ++p) {
         HWY_DYNAMIC_DISPATCH(cross_entropy_second)
         (chunk, p, problem.d_embedding, sum, p > first);
       }
     });
-    parallel_for((rows + 15) / 16, [&](int64_t task) {
-      for (int64_t r = task * 16; r < std::min(rows, task * 16 + 16); ++r) {
-        float* to = problem.d_states.row(begin + r);
-        std::copy_n(partials + r * width, width, to);
-        for (int64_t g = 1; g < groups; ++g) {
-          const float* from = partials + (g * kChunk + r) * width;
-          for (int64_t c = 0; c < width; ++c) to[c] += from[c];
-        }
-      }
-    });
+    add_groups(partials, groups, kChunk * width, by_rows, problem.d_states.rows_between(begin, begin + rows));
   }
   return total;
 }

@@ -28,12 +28,7 @@ int64_t product_panel() {
 void multiply_rows(const ProductRows& rows, const PackedMatrix& b, MatrixView c, bool add, int64_t first,
                    int64_t last) {
   const ConstMatrixView& a = rows.numbers;
-  const int64_t depths = std::max<int64_t>(1, (b.rows() + kDepth - 1) / kDepth);
-  // Where all have whole groups of 32 numbers, so have the blocks of k: panels of a file's blocks are not cut within one.
-  constexpr int64_t kGroup = 32;
-  const int64_t group = b.rows() % kGroup == 0 ? kGroup : 1, share = (b.rows() + depths - 1) / depths;
-  const int64_t even =
-      b.rounds_rows() ? std::max<int64_t>(1, b.rows()) : std::max(group, (share + group - 1) / group * group);
+  const int64_t even = b.rounds_rows() ? std::max<int64_t>(1, b.rows()) : block_of_depth(b.rows());
   for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += even) {
     const int64_t depth = std::min(even, b.rows() - k0);
     for (int64_t p = first; p < last; ++p) {

@@ -173,6 +173,13 @@ void multiply_halves_of(const ConstMatrixView& a, NumberType type, const std::by
   multiply_half_tiles<NumberType::kFloat16>(a, panel, k0, c, add);
 }
 
+void unpack_halves(NumberType type, const std::byte* panel, int64_t begin, int64_t end, float* to,
+                   int64_t stride) {
+  WriteDown write{to, stride};
+  if (type == NumberType::kBFloat16) return for_halves<NumberType::kBFloat16>(panel, begin, end, write);
+  for_halves<NumberType::kFloat16>(panel, begin, end, write);
+}
+
 void multiply_rows_of_halves([[maybe_unused]] const HalfRows& a, [[maybe_unused]] const std::byte* panel,
                              [[maybe_unused]] const MatrixView& c, [[maybe_unused]] bool add) {
 #if HWY_TARGET == HWY_AVX3
@@ -188,6 +195,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mh {
 HWY_EXPORT(multiply_halves_of);
+HWY_EXPORT(unpack_halves);
 HWY_EXPORT(multiply_rows_of_halves);
 
 namespace {
@@ -255,6 +263,12 @@ void multiply_half_panel(ConstMatrixView a, NumberType type, const std::byte* b,
                          bool add) {
   MH_ASSERT(type != NumberType::kFloat32 && a.rows == c.rows);
   HWY_DYNAMIC_DISPATCH(multiply_halves_of)(a, type, b, k0, c, add);
+}
+
+void unpack_half_panel(NumberType type, const std::byte* b, int64_t begin, int64_t end, float* to,
+                       int64_t stride) {
+  MH_ASSERT(type != NumberType::kFloat32);
+  HWY_DYNAMIC_DISPATCH(unpack_halves)(type, b, begin, end, to, stride);
 }
 
 void multiply_half_rows(const HalfRows& rows, const std::byte* panel, MatrixView c, bool add) {

@@ -44,6 +44,10 @@ void pack_half_panel(const StoredMatrix& b, NumberType type, int64_t first, int6
 void multiply_half_panel(ConstMatrixView a, NumberType type, const std::byte* b, int64_t k0, MatrixView c,
                          bool add);
 
+/// Writes rows [begin, end) of the panel b as float32, one so many numbers after the other.
+void unpack_half_panel(NumberType type, const std::byte* b, int64_t begin, int64_t end, float* to,
+                       int64_t stride);
+
 /// C (+)= A b, A [rows, depth], C [rows, width], for a whole panel b of bfloat16. A row's sums do not depend on others.
 /// REQUIRES: the machine has ProductKernel::kBFloat16Dots (kernels/product_kernels.h).
 void multiply_half_rows(const HalfRows& rows, const std::byte* panel, MatrixView c, bool add);

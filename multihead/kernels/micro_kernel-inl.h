@@ -34,6 +34,14 @@ inline constexpr int64_t kTileRows = 6;
 // k is cut into even blocks of at most this size, so that a panel's block (at most 96 KiB) stays in the
 // second-level cache beside A's rows.
 inline constexpr int64_t kDepth = 384;
+/// Numbers of k of a block. Where all have whole groups of 32, so have the blocks: panels of a file's blocks are not cut
+/// within one.
+[[maybe_unused]] inline int64_t block_of_depth(int64_t depth) {
+  constexpr int64_t kGroup = 32;
+  const int64_t blocks = std::max<int64_t>(1, (depth + kDepth - 1) / kDepth);
+  const int64_t group = depth % kGroup == 0 ? kGroup : 1, share = (depth + blocks - 1) / blocks;
+  return std::max(group, (share + group - 1) / group * group);
+}
 // A matrix that comes from memory for a few rows is asked for so many numbers of k ahead: the processor alone looks
 // less far (8 rows of A on a Xeon: 60 -> 75 GFLOP/s). For one row it is enough.
 inline constexpr int64_t kAhead = 28;
@@ -46,6 +54,18 @@ struct LeftFactor {
   int64_t k_stride;
   int64_t rows;
   int64_t depth;  // numbers of k
+};
+
+/// Writes rows of a panel, one so many numbers after the other.
+struct WriteDown {
+  float* to;
+  int64_t stride;
+
+  HWY_INLINE void operator()(const hn::Vec<FloatTag> (&numbers)[kPanelVectors]) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kPanelVectors; ++v) hn::StoreU(numbers[v], FloatTag(), to + v * kLanes);
+    to += stride;
+  }
 };
 
 // Writes a tile's sums to C, or adds them.

@@ -65,6 +65,7 @@ void PackedMatrix::reshape(int64_t rows, int64_t cols) {
   panel_ = panel_width();
   form_ = {.bytes = float_bytes(rows, cols)};
   precision_ = Precision::kSame;
+  is_exact_ = true;
   small_panels_.clear();
   small_ = {};
   data_.resize((cols + panel_ - 1) / panel_ * panel_ * rows);
@@ -131,6 +132,7 @@ void PackedMatrix::start_small(const PackedForm& form, Precision precision, int6
   panel_ = panel_width();
   form_ = form;
   precision_ = precision;
+  is_exact_ = form.kind != PanelKind::kChannels;
   small_panels_.clear();
   data_ = {};
 }
@@ -154,6 +156,7 @@ void PackedMatrix::pack(std::span<const StoredMatrix> parts, PrecisionChoice pre
   const bool bytes = form.kind == PanelKind::kChannels;
   for (const StoredMatrix& part : parts) {
     MH_ASSERT(part.rows == rows);
+    is_exact_ = is_exact_ && part.type == form.half;
     add_small(part.cols, panel_bytes(form, rows), {.half = form.half});
   }
   small_.resize(small_bytes_);

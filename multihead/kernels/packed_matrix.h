@@ -80,6 +80,8 @@ class PackedMatrix {
   bool rounds_rows() const { return form_.rounds_rows(); }
   /// Of all panels.
   int64_t bytes() const { return data_.size() * static_cast<int64_t>(sizeof(float)) + small_.size(); }
+  /// Whether the panels have exactly the numbers that were packed.
+  bool is_exact() const { return is_exact_; }
   /// Panel p: [K, panel], contiguous. REQUIRES: kind() is kFloat32.
   const float* panel_data(int64_t p) const { return data_.data() + p * rows_ * panel_; }
 
@@ -103,10 +105,17 @@ class PackedMatrix {
   int64_t rows_ = 0, cols_ = 0, panel_ = 0;
   PackedForm form_;
   Precision precision_ = Precision::kSame;
+  bool is_exact_ = true;
   AlignedBuffer<float> data_;
   std::vector<SmallPanel> small_panels_;
   int64_t small_bytes_ = 0;
   AlignedBuffer<std::byte> small_;
+};
+
+/// What gradients dX = dY B^T of a product with B read (kernels/gradient_product.h).
+struct GradientFactor {
+  const PackedMatrix& panels;
+  bool transposed;  // whether they are float32 panels of B^T; otherwise panels of fewer bits of B itself
 };
 
 }  // namespace mh

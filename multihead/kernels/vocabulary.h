@@ -19,13 +19,12 @@
 
 namespace mh {
 
-/// The output layer: E^T [d, V] in panels, and the same numbers as E [V, d] in panels where gradients are
-/// wanted.
+/// The output layer: E^T [d, V] in panels, and what gradients of products with it read, where they are wanted.
 struct OutputLayer {
-  const PackedMatrix* logits = nullptr;    // E^T: [d, V]
-  const PackedMatrix* gradient = nullptr;  // E: [V, d]; for cross_entropy's d_states only
-  ConstMatrixView bias;                    // [1, V], or empty
-  std::optional<float> soft_cap = {};      // unset: logits are not capped
+  const PackedMatrix* logits = nullptr;         // E^T: [d, V]
+  std::optional<GradientFactor> gradient = {};  // of E^T; for cross_entropy's d_states only
+  ConstMatrixView bias;                         // [1, V], or empty
+  std::optional<float> soft_cap = {};           // unset: logits are not capped
 };
 
 struct CrossEntropySums {

@@ -38,10 +38,7 @@ ConstMatrixView VocabularyHead::bias() const {
 }
 
 OutputLayer VocabularyHead::layer() const {
-  return {.logits = &table_.packed_transposed(ProductOf::kValues),
-          .gradient = nullptr,
-          .bias = bias(),
-          .soft_cap = soft_cap_};
+  return {.logits = &table_.packed(), .bias = bias(), .soft_cap = soft_cap_};
 }
 
 void VocabularyHead::logits(ConstMatrixView states, MatrixView logits) const {

@@ -34,7 +34,7 @@ class VocabularyHead {
   /// outlive this. soft_cap: of the logits.
   VocabularyHead(std::string_view stack, const Parameter& table, const Parameter* bias,
                  std::optional<float> soft_cap = std::nullopt)
-      : stack_(stack), table_({&table}), bias_(bias), soft_cap_(soft_cap) {
+      : stack_(stack), table_({&table}, RightFactor::kTransposed), bias_(bias), soft_cap_(soft_cap) {
     table.read_by = ReadBy::kTransposedProduct;
   }
 

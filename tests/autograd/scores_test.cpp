@@ -85,7 +85,7 @@ TEST(Scores, CosinesOfRows) {
 void expect_logits_and_gradients(std::optional<float> soft_cap) {
   Parameter table(7, 5);
   table.value.tensor() = random_matrix<float>(7, 5, 1);
-  const PackedParameters packed{&table};
+  const PackedParameters packed({&table}, RightFactor::kTransposed);
   Tensor states = random_matrix<float>(3, 5, 2), bias = random_matrix<float>(1, 7, 3),
          seed = random_matrix<float>(3, 7, 4), d_logits(3, 7);
   for (const Tape::Mode mode : {Tape::Mode::kRecordValues, Tape::Mode::kRecord}) {

@@ -145,7 +145,7 @@ TEST(Tape, ColumnsAtWhichNoGradientArrivesHaveNone) {
 TEST(Tape, CrossEntropyTakesAnyFactorWhereParametersAreFrozen) {
   Parameter table(7, 3);
   randomise(table, 4);
-  const PackedParameters packed{&table};
+  const PackedParameters packed({&table}, RightFactor::kTransposed);
   const std::vector<int32_t> targets{6, 0, 3, 3, 1};
   Tensor x = random_matrix<float>(5, 3, 5);
   VocabularyScratch scratch;

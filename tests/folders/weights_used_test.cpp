@@ -34,10 +34,10 @@ TEST_P(WeightsUsed, TakeTheBytesThatAreSaid) {
       EXPECT_EQ(use->name, named.name);
       const ReadBy read_by = named.parameter->read_by;
       if (read_by == ReadBy::kProduct || read_by == ReadBy::kTransposedProduct) {
-        const PackedParameters alone({named.parameter});
-        const PackedMatrix& packed = read_by == ReadBy::kProduct
-                                         ? alone.packed(ProductOf::kValues)
-                                         : alone.packed_transposed(ProductOf::kValues);
+        const PackedParameters alone({named.parameter}, read_by == ReadBy::kProduct
+                                                            ? RightFactor::kSideBySide
+                                                            : RightFactor::kTransposed);
+        const PackedMatrix& packed = alone.packed();
         ASSERT_TRUE(use->form);
         EXPECT_EQ(packed.bytes(), use->form->bytes);
         EXPECT_EQ(packed.kind(), use->form->kind);

@@ -175,10 +175,33 @@ TEST_P(Precisions, UseTheKernelThatIsChosen) {
   }
 }
 
+TEST_P(Precisions, SayWhetherPanelsAreExact) {
+  const auto is_exact = [](std::vector<NumberType> types, Precision precision) {
+    std::vector<Stored> stored;
+    for (const NumberType type : types) stored.emplace_back(type, 35, 3, 1);
+    std::vector<StoredMatrix> parts;
+    for (const Stored& one : stored) parts.push_back(one.matrix);
+    PackedMatrix packed;
+    packed.pack(parts, Precision::kFast);
+    EXPECT_FALSE(packed.is_exact());
+    packed.pack(parts, precision);
+    return packed.is_exact();
+  };
+  constexpr NumberType kFloat = NumberType::kFloat32, kBrain = NumberType::kBFloat16,
+                       kHalf = NumberType::kFloat16;
+  for (const NumberType type : {kFloat, kBrain, kHalf}) EXPECT_TRUE(is_exact({type}, Precision::kSame));
+  EXPECT_TRUE(is_exact({kHalf, kBrain}, Precision::kSame));  // as float32
+  EXPECT_TRUE(is_exact({kBrain, kBrain}, Precision::kNear));
+  const bool rounds = kernel_for(Precision::kNear, WeightsKind::kNumbers) == ProductKernel::kBFloat16Dots;
+  EXPECT_EQ(is_exact({kHalf}, Precision::kNear), !rounds);
+  EXPECT_EQ(is_exact({kFloat, kBrain}, Precision::kNear), !rounds);
+  EXPECT_EQ(is_exact({kBrain, kFloat}, Precision::kNear), !rounds);
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Precisions, testing::ValuesIn(dispatch_targets()),
                          [](const auto& tested) { return tested.param; });
 
-// For gradients and for whoever asks for no precision, panels are float32 whatever the numbers are stored as.
+// For whoever asks for no precision, panels are float32 whatever the numbers are stored as.
 TEST(PackedMatrixKind, IsFloat32WithoutAPrecision) {
   const Stored halves(NumberType::kBFloat16, 35, 3, 1);
   PackedMatrix packed;

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <vector>
 
 #include "multihead/base/random.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/tensor/tensor.h"
+#include "tests/kernels/random_blocks.h"
 
 namespace mh {
 namespace {
@@ -32,7 +34,7 @@ struct Problem {
     logits.pack_transposed(table.view());
     gradient.pack(table.view());
   }
-  OutputLayer layer() const { return {&logits, &gradient, bias.view(), soft_cap}; }
+  OutputLayer layer() const { return {&logits, GradientFactor{gradient, true}, bias.view(), soft_cap}; }
   double capped(double logit) const {
     return soft_cap ? double{*soft_cap} * std::tanh(logit / double{*soft_cap}) : logit;
   }
@@ -196,6 +198,43 @@ TEST(VocabularyEdges, HugeLogitsStayFinite) {
                                   scratch);
   EXPECT_TRUE(std::isfinite(sums.negative_log_likelihood));
   for (int64_t i = 0; i < d_table.size(); ++i) ASSERT_TRUE(std::isfinite(d_table.data()[i]));
+}
+
+TEST(VocabularyEdges, TablesOfBlocksGiveTheBitsOfTheirNumbers) {
+  constexpr int64_t kWords = 1237, kWidth = 96, kRows = 263;  // two chunks
+  const RandomBlocks blocks(BlockType::kQ4_1, kWords, kWidth, 3);
+  const Tensor numbers = blocks.numbers();
+  PackedMatrix small, floats, transposed;
+  const BlockMatrix* const part = &blocks.matrix;
+  small.pack_transposed({&part, 1}, Precision::kSame, [] {});
+  floats.pack_transposed(numbers.view());
+  transposed.pack(numbers.view());
+  // The largest numbers are 65,504 times 15.
+  const Problem p(kRows, kWidth, kWords, 1e-6);
+  for (const std::optional<float> cap : {std::optional<float>(), std::optional<float>(2.0f)}) {
+    const auto gradients = [&](const PackedMatrix& logits, const GradientFactor& gradient, Tensor& d_table) {
+      Tensor d_states(kRows, kWidth);
+      VocabularyScratch scratch;
+      cross_entropy({&logits, gradient, p.bias.view(), cap},
+                    {.states = p.states.view(),
+                     .targets = p.targets,
+                     .label_smoothing = 0.1f,
+                     .d_states = d_states.view(),
+                     .d_embedding = d_table.view()},
+                    scratch);
+      return d_states;
+    };
+    Tensor d_table(kWords, kWidth), expected_d_table(kWords, kWidth);
+    const Tensor d_states = gradients(small, {small, false}, d_table),
+                 expected = gradients(floats, {transposed, true}, expected_d_table);
+    for (int64_t i = 0; i < d_states.size(); ++i) {
+      ASSERT_EQ(d_states.data()[i], expected.data()[i]) << i;
+      ASSERT_NE(d_states.data()[i], 0) << i;
+    }
+    EXPECT_EQ(std::memcmp(d_table.data(), expected_d_table.data(),
+                          static_cast<size_t>(d_table.size()) * sizeof(float)),
+              0);
+  }
 }
 
 TEST(VocabularyEdges, AnyNumberOfThreadsGivesTheSameBits) {
