@@ -6,6 +6,7 @@
 //                                           and FOLDER/{q,k,v,d_output}: float32, [N, heads * D] row by row
 //                                           -> MiB this process holds at most so far
 //   soft_cap CAP                            caps the scores from here on; 0: not -> 0
+//   halves                                  keys and values are bfloat16 from here on: no backward pass -> 0
 //   forward CALLS | both CALLS              -> median seconds of a call (forward; forward and backward)
 //   write                                   the output and the gradients to FOLDER/{output,d_q,d_k,d_v} -> 0
 //   memory                                  -> MiB this process held at most
@@ -25,6 +26,7 @@
 #include "multihead/base/ragged.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
+#include "multihead/kernels/half_rows.h"
 
 namespace {
 
@@ -39,6 +41,7 @@ struct Work {
   std::string folder;
   mh::Ragged queries, keys;
   std::vector<float> q, k, v, d_output, output, lse, d_q, d_k, d_v;
+  std::vector<uint16_t> half_k, half_v;
   std::vector<int64_t> sentences;
   mh::AttentionInputs in;
   mh::AttentionOutputs out;
@@ -92,6 +95,17 @@ struct Work {
     out.output = {output.data(), nq, width};
   }
 
+  void round() {
+    const auto rounded = [](mh::ConstHeadsView& from, std::vector<uint16_t>& memory) {
+      memory.resize(static_cast<size_t>(from.size()));
+      const mh::HalfView to(memory.data(), from.rows, from.cols);
+      mh::round_to_halves(from, to);
+      from = {};
+      return to;
+    };
+    in.half_k = rounded(in.k, half_k);
+    in.half_v = rounded(in.v, half_v);
+  }
   void forward() { mh::attention_forward(in, out); }
   void both() {
     if (d_q.empty()) {
@@ -132,6 +146,10 @@ double answer(const std::string& what, std::istringstream& rest, std::unique_ptr
       work->write("d_k", work->d_k);
       work->write("d_v", work->d_v);
     }
+    return 0;
+  }
+  if (what == "halves") {
+    work->round();
     return 0;
   }
   if (what == "soft_cap") {

@@ -54,5 +54,8 @@ struct BasicMatrixView {
 
 using MatrixView = BasicMatrixView<float>;
 using ConstMatrixView = BasicMatrixView<const float>;
+/// Of bfloat16, each the upper half of a float32 (base/stored_matrix.h).
+using HalfView = BasicMatrixView<uint16_t>;
+using ConstHalfView = BasicMatrixView<const uint16_t>;
 
 }  // namespace mh

@@ -58,9 +58,13 @@ struct AttentionBiasGradients {
 /// The inputs of attention. S sequences, Nq query rows, Nk key rows, H query heads, G key heads, U value
 /// heads. Query head h reads key head h * G / H and value head h * U / H. REQUIRES: G and U divide H.
 struct AttentionInputs {
-  ConstHeadsView q;                        // [Nq, H * d_key]
-  ConstHeadsView k;                        // [Nk, G * d_key]; with key_rows without the two strides
-  ConstHeadsView v;                        // [Nk, U * d_value]; the same
+  ConstHeadsView q;  // [Nq, H * d_key]
+  ConstHeadsView k;  // [Nk, G * d_key]; with key_rows without the two strides
+  ConstHeadsView v;  // [Nk, U * d_value]; the same
+  /// In place of k and v, which then are empty: the same rounded to bfloat16, the upper half of a float32, as a key/value
+  /// cache may keep them. They are widened where they are read, so results are those of the widened numbers in k and v, bit
+  /// for bit. There is no backward pass.
+  ConstHalfView half_k, half_v;
   int heads = 1;                           // H
   int key_heads = 1;                       // G
   int value_heads = 1;                     // U
@@ -81,6 +85,9 @@ struct AttentionInputs {
   ConstMatrixView gate = {};
   AttentionBias bias = {};
 
+  /// Whether keys and values are half_k and half_v.
+  bool halves() const { return half_k.cols != 0; }
+  int64_t key_count() const { return halves() ? half_k.rows : k.rows; }
   /// The gate of a sequence and head; 1 where there is none.
   float gate_of(size_t sequence, int64_t head) const {
     return gate.data == nullptr ? 1.0f : gate(gate.rows == 1 ? 0 : static_cast<int64_t>(sequence), head);

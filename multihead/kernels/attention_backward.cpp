@@ -117,7 +117,7 @@ HWY_INLINE float backward_range(const AttentionInputs& in, const Head& h, int64_
     ahead.add(h.q.from(i + kQueries), following, in.d_key);
     ahead.add(h.d_output.from(i + kQueries), following, in.d_value);
     ahead.add(h.output.from(i + kQueries), following, in.d_value);
-    ahead.add({out.data, out.stride}, n, in.d_key);
+    ahead.add(Rows{out.data, out.stride}, n, in.d_key);
     ahead.pace((std::min(end, last) - std::max(begin, first)) / kRoom);
     prepare_block(in, h, i, true, rule, b, memory);
     begin_by_query(h);
@@ -222,17 +222,18 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
         if (head % of_key == 0) std::fill_n(k_sums, keys * k_stride, 0.0f);
         if (head % of_value == 0) std::fill_n(v_sums, keys * v_stride, 0.0f);
         Ahead ahead;  // what is wanted when this head is done
-        ahead.add({k_gradient, g.d_k.stride}, keys, in.d_key);
-        ahead.add({v_gradient, g.d_v.stride}, keys, in.d_value);
+        ahead.add(Rows{k_gradient, g.d_k.stride}, keys, in.d_key);
+        ahead.add(Rows{v_gradient, g.d_v.stride}, keys, in.d_value);
         add_next_item(in, g, task, s, head, next_task, ahead);
         gate_gradient = backward_range(
             in, h, begin, end, task.key_end - task.key_begin, rule, g.d_bias.by_query, d_q,
             {k_sums, k_stride, true}, {v_sums, v_stride, true},
             {task.turns < 0 ? nullptr : turns.of_block + task.turns + head * blocks, turns.abandoned}, ahead,
             memory);
-        if ((head + 1) % of_key == 0) copy_rows({k_sums, k_stride}, keys, in.d_key, k_gradient, g.d_k.stride);
+        if ((head + 1) % of_key == 0)
+          copy_rows(Rows{k_sums, k_stride}, keys, in.d_key, k_gradient, g.d_k.stride);
         if ((head + 1) % of_value == 0)
-          copy_rows({v_sums, v_stride}, keys, in.d_value, v_gradient, g.d_v.stride);
+          copy_rows(Rows{v_sums, v_stride}, keys, in.d_value, v_gradient, g.d_v.stride);
       }
       const int64_t part = task.part + static_cast<int64_t>(s) - task.sequence_begin;
       if (parts.gates) parts.gates[part * in.heads + head] = gate_gradient;
@@ -283,6 +284,8 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
     throw ShapeError(
         "attention_backward: key_rows is given; gradients exist for keys in their own order only");
   }
+  if (in.halves())
+    throw ShapeError("attention_backward: half_k is given; gradients exist for keys of float32 only");
   const auto check = [&](const char* name, const ConstHeadsView& view, int64_t rows, int heads, int size,
                          bool of_keys) {
     detail::check_result("attention_backward", name, in, view, rows, heads, size, of_keys);

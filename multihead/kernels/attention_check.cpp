@@ -18,7 +18,8 @@ constexpr int kLargestHead = 1024;
 constexpr int64_t kLargestStride = int64_t{1} << 48;
 constexpr int kLargestClip = 1 << 20;
 
-void check_layout(const char* caller, const char* name, const ConstMatrixView& view) {
+template <class T>
+void check_layout(const char* caller, const char* name, const BasicMatrixView<T>& view) {
   if (view.rows < 0 || (view.rows > 1 && view.stride < view.cols)) {
     throw ShapeError(
         fmt::format("{}: {} has {} rows, {} columns and stride {}; a stride must not be below the columns",
@@ -29,13 +30,15 @@ void check_layout(const char* caller, const char* name, const ConstMatrixView& v
   }
 }
 
-void check_columns(const char* caller, const char* name, const ConstMatrixView& view, int64_t cols) {
+template <class T>
+void check_columns(const char* caller, const char* name, const BasicMatrixView<T>& view, int64_t cols) {
   if (view.cols != cols) {
     throw ShapeError(
         fmt::format("{}: {} has {} columns, expected {} (heads x head size)", caller, name, view.cols, cols));
   }
 }
-void check_matrix(const char* caller, const char* name, const ConstMatrixView& view, int64_t cols) {
+template <class T>
+void check_matrix(const char* caller, const char* name, const BasicMatrixView<T>& view, int64_t cols) {
   check_columns(caller, name, view, cols);
   check_layout(caller, name, view);
 }
@@ -89,6 +92,18 @@ void check_heads_strides(const char* caller, const char* name, const ConstHeadsV
                 {{{"token", view.stride, end_to_end ? view.rows : longest(offsets)},
                   {"head", view.step(size), heads},
                   {"sequence", view.sequence_stride, end_to_end ? 1 : sequences}}});
+}
+
+/// Keys and values of one of two kinds.
+void check_halves(const AttentionInputs& in, const char* caller) {
+  if (in.k.cols != 0 || in.v.cols != 0)
+    throw ShapeError(fmt::format("{}: k or v is given besides half_k; leave them empty", caller));
+  check_matrix(caller, "half_k", in.half_k, int64_t{in.key_heads} * in.d_key);
+  check_matrix(caller, "half_v", in.half_v, int64_t{in.value_heads} * in.d_value);
+  if (in.half_k.rows != in.half_v.rows) {
+    throw ShapeError(fmt::format("{}: half_v has {} rows, expected the {} of half_k", caller, in.half_v.rows,
+                                 in.half_k.rows));
+  }
 }
 
 void check_offsets(const char* caller, const char* name, std::span<const int32_t> offsets, int64_t rows) {
@@ -209,20 +224,25 @@ void check_attention(const AttentionInputs& in, const char* caller) {
   check_size(caller, "d_key", in.d_key);
   check_size(caller, "d_value", in.d_value);
   check_heads_view(caller, "q", in.q, in.heads, in.d_key);
-  check_heads_view(caller, "k", in.k, in.key_heads, in.d_key);
-  check_heads_view(caller, "v", in.v, in.value_heads, in.d_value);
-  if (in.k.rows != in.v.rows) {
-    throw ShapeError(fmt::format("{}: v has {} rows, expected the {} of k", caller, in.v.rows, in.k.rows));
+  if (in.halves()) {
+    check_halves(in, caller);
+  } else {
+    if (in.half_v.cols != 0) throw ShapeError(fmt::format("{}: half_v is given without half_k", caller));
+    check_heads_view(caller, "k", in.k, in.key_heads, in.d_key);
+    check_heads_view(caller, "v", in.v, in.value_heads, in.d_value);
+    if (in.k.rows != in.v.rows) {
+      throw ShapeError(fmt::format("{}: v has {} rows, expected the {} of k", caller, in.v.rows, in.k.rows));
+    }
   }
   check_offsets(caller, "query_offsets", in.query_offsets, in.q.rows);
   check_offsets(caller, "key_offsets", in.key_offsets,
-                in.key_rows.empty() ? in.k.rows : static_cast<int64_t>(in.key_rows.size()));
+                in.key_rows.empty() ? in.key_count() : static_cast<int64_t>(in.key_rows.size()));
   if (in.key_offsets.size() != in.query_offsets.size()) {
     throw ShapeError(fmt::format("{}: key_offsets describe {} sequences, expected the {} of query_offsets",
                                  caller, in.key_offsets.size() - 1, in.query_offsets.size() - 1));
   }
   check_heads_strides(caller, "q", in.q, in.heads, in.d_key, in.query_offsets);
-  if (in.key_rows.empty()) {
+  if (in.key_rows.empty() && !in.halves()) {
     check_heads_strides(caller, "k", in.k, in.key_heads, in.d_key, in.key_offsets);
     check_heads_strides(caller, "v", in.v, in.value_heads, in.d_value, in.key_offsets);
   } else if (!in.k.plain(in.d_key) || !in.v.plain(in.d_value)) {
@@ -231,9 +251,9 @@ void check_attention(const AttentionInputs& in, const char* caller) {
   }
   uint32_t largest = 0;  // as unsigned, a negative row is a large one
   for (const int32_t row : in.key_rows) largest = std::max(largest, static_cast<uint32_t>(row));
-  if (!in.key_rows.empty() && largest >= in.k.rows) {
+  if (!in.key_rows.empty() && largest >= in.key_count()) {
     throw ShapeError(fmt::format("{}: key_rows holds row {}, expected 0 to {}", caller,
-                                 static_cast<int32_t>(largest), in.k.rows - 1));
+                                 static_cast<int32_t>(largest), in.key_count() - 1));
   }
   if (!std::isfinite(in.scale))
     throw UsageError(fmt::format("{}: scale is {}, not a number", caller, in.scale));

@@ -38,7 +38,10 @@ struct DecodePart {
 
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
-void decode_part(const AttentionInputs& in, const detail::DecodePart& part, int64_t weight_offset) {
+namespace {
+
+template <class T>
+void decode_part_of(const AttentionInputs& in, const detail::DecodePart& part, int64_t weight_offset) {
   thread_local StreamMemory memory;
   const auto s = static_cast<size_t>(part.sequence);
   const int64_t n = in.query_offsets[s + 1] - in.query_offsets[s];
@@ -51,8 +54,15 @@ void decode_part(const AttentionInputs& in, const detail::DecodePart& part, int6
                           .head_end = in.heads,
                           .begin = part.begin,
                           .end = part.end};
-  stream_queries(in, f, mask, weight_offset, nullptr, {part.most, part.total, part.sums, part.sums_stride},
-                 memory);
+  stream_queries<T>(in, f, mask, weight_offset, nullptr, {part.most, part.total, part.sums, part.sums_stride},
+                    memory);
+}
+
+}  // namespace
+
+void decode_part(const AttentionInputs& in, const detail::DecodePart& part, int64_t weight_offset) {
+  if (in.halves()) return decode_part_of<uint16_t>(in, part, weight_offset);
+  decode_part_of<float>(in, part, weight_offset);
 }
 
 }  // namespace mh::HWY_NAMESPACE

@@ -16,6 +16,7 @@
 #include "multihead/kernels/attention_cap-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
+#include "multihead/kernels/attention_stored_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mh {

@@ -25,8 +25,9 @@ namespace mh::HWY_NAMESPACE {
 namespace {
 
 /// The strips of a head, chunk by chunk of its keys.
+template <class T>
 HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                               HeadOfPiece& h, const NextItem& next, ForwardMemory& memory) {
+                               StoredHead<T>& h, const NextItem<T>& next, ForwardMemory& memory) {
   Running running;
   h.queries = memory.queries.get(int64_t{piece.strips} * kBlock * in.d_key);
   for (int s = 0; s < piece.strips; ++s) {
@@ -39,19 +40,11 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
   h.sums = memory.sums.get(kTaskStrips * kBlock * h.sums_stride);
   // Rows lie far apart; a copy of them that several blocks of queries read pays off.
   const bool copied = h.k.index != nullptr || piece.strips > kGroups;
-  const int64_t k_stride = copied_stride(in.d_key), v_stride = copied_stride(in.d_value);
   for (int64_t j = piece.begin / kChunk * kChunk; j < piece.end; j += kChunk) {
     Chunk chunk{std::max(j, piece.begin), std::min(j + kChunk, piece.end), {}, {}};
-    chunk.k = h.k.from(chunk.begin);
-    chunk.v = h.v.from(chunk.begin);
-    if (copied) {
-      float* keys = memory.keys.get(kChunk * k_stride);
-      float* values = memory.values.get(kChunk * v_stride);
-      copy_rows(chunk.k, chunk.end - chunk.begin, in.d_key, keys, k_stride);
-      copy_rows(chunk.v, chunk.end - chunk.begin, in.d_value, values, v_stride);
-      chunk.k = {keys, k_stride};
-      chunk.v = {values, v_stride};
-    }
+    const int64_t keys = chunk.end - chunk.begin;
+    chunk.k = plain_rows(h.k.from(chunk.begin), keys, in.d_key, copied, memory.keys);
+    chunk.v = plain_rows(h.v.from(chunk.begin), keys, in.d_value, copied, memory.values);
     Ahead ahead;
     const int64_t after = std::min(kChunk, piece.end - chunk.end);
     if (piece.strips <= kGroups && piece.end <= kSmall) {
@@ -60,7 +53,7 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
       ahead.add(h.k.from(chunk.end), after, in.d_key);
       ahead.add(h.v.from(chunk.end), after, in.d_value);
     } else {
-      ahead.add({h.output, out.output.stride}, piece.last - piece.first, in.d_value);
+      ahead.add(Rows{h.output, out.output.stride}, piece.last - piece.first, in.d_value);
       ahead.add(next.k, next.keys, in.d_key);
       ahead.add(next.v, next.keys, in.d_value);
       ahead.add(next.q, next.queries, in.d_key);
@@ -78,17 +71,26 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
 }
 
 /// The few queries of a head that remain after its strips.
+template <class T>
 HWY_INLINE void forward_rest(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                             const HeadOfPiece& h, const NextItem& next, FewMemory& memory) {
+                             const StoredHead<T>& h, const NextItem<T>& next, ForwardMemory& memory,
+                             FewMemory& few) {
   prefetch_rows(next.q, std::min<int64_t>(next.queries, kBlock), in.d_key);
   if (next.keys <= 64) {
     prefetch_rows(next.k, next.keys, in.d_key);
     prefetch_rows(next.v, next.keys, in.d_value);
   }
   const Strip& rest = piece.strip[piece.strips];
+  Rows k, v;
+  if constexpr (std::is_same_v<T, float>) {
+    k = h.k, v = h.v;
+  } else {
+    k = plain_rows(h.k, rest.mask.end, in.d_key, true, memory.keys);
+    v = plain_rows(h.v, rest.mask.end, in.d_value, true, memory.values);
+  }
   const FewQueries f{h.q.from(rest.first - piece.first),
-                     h.k,
-                     h.v,
+                     k,
+                     v,
                      piece.few,
                      h.output + (rest.first - piece.first) * out.output.stride,
                      h.lse ? h.lse + rest.first * piece.lse_stride : nullptr,
@@ -99,20 +101,22 @@ HWY_INLINE void forward_rest(const AttentionInputs& in, const AttentionOutputs& 
                      piece.keys,
                      h.head,
                      piece.sequence};
-  forward_few(in, out, f, rest.mask, memory);
+  forward_few(in, out, f, rest.mask, few);
 }
 
 /// The one query of a sequence, of all heads together.
+template <class T>
 HWY_INLINE void forward_single(const AttentionInputs& in, const AttentionOutputs& out,
                                const detail::AttentionTask& task, const Piece& piece, int64_t weight_offset,
                                StreamMemory& memory) {
-  StreamedRows next{};
+  StreamedRows<T> next{};
   if (piece.sequence + 1 < static_cast<size_t>(task.sequence_end)) {
     const int64_t key = in.key_offsets[piece.sequence + 1];
     const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
-    next = {{in.k.sequence(piece.sequence + 1, index ? 0 : key), in.k.stride, index},
+    const auto k = detail::keys_of<T>(in);
+    next = {{k.sequence(piece.sequence + 1, index ? 0 : key), k.stride, index},
             in.key_offsets[piece.sequence + 2] - key,
-            in.k.cols};
+            k.cols};
   }
   forward_streamed(in, out,
                    {.sequence = piece.sequence,
@@ -126,8 +130,9 @@ HWY_INLINE void forward_single(const AttentionInputs& in, const AttentionOutputs
 }
 
 /// The weights and statistics of a head, where they are asked for.
+template <class T>
 HWY_INLINE void inspect_head(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                             const HeadOfPiece& h, int64_t weight_offset, ForwardMemory& memory) {
+                             const StoredHead<T>& h, int64_t weight_offset, ForwardMemory& memory) {
   for (int g = 0; g < piece.strips + (piece.few > 0); ++g) {
     const Strip& strip = piece.strip[g];
     if (out.statistics.wanted()) statistics_of_strip(in, out, piece, h, strip, memory);
@@ -137,15 +142,14 @@ HWY_INLINE void inspect_head(const AttentionInputs& in, const AttentionOutputs& 
   }
 }
 
-}  // namespace
-
-/// next_task: the one that this thread is likely to do then, or null.
-void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const detail::AttentionTask& task,
-                  const detail::AttentionTask* next_task, const int64_t* weight_offsets) {
+template <class T>
+void forward_task_of(const AttentionInputs& in, const AttentionOutputs& out,
+                     const detail::AttentionTask& task, const detail::AttentionTask* next_task,
+                     const int64_t* weight_offsets) {
   thread_local ForwardMemory memory;
   thread_local FewMemory few_memory;
   thread_local StreamMemory stream_memory;
-  thread_local Piece piece;
+  thread_local StoredPiece<T> piece;
   begin_task(in, out, piece);
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
     begin_sequence(in, out, s, piece);
@@ -158,26 +162,36 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
       switch (piece.kind) {
         case PieceKind::kStrips:
           for (int head = task.head_begin; head < task.head_end; ++head) {
-            HeadOfPiece h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
+            StoredHead<T> h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
             if (piece.few > 0)
-              forward_rest(in, out, piece, h, next_item(in, task, s, head, nullptr, piece), few_memory);
+              forward_rest(in, out, piece, h, next_item<T>(in, task, s, head, nullptr, piece), memory,
+                           few_memory);
             if (piece.strips > 0)
-              forward_strips(in, out, piece, h, next_item(in, task, s, head, next_task, piece), memory);
+              forward_strips(in, out, piece, h, next_item<T>(in, task, s, head, next_task, piece), memory);
           }
           break;
         case PieceKind::kStreamed:
-          forward_single(in, out, task, piece, weight_offset, stream_memory);
+          forward_single<T>(in, out, task, piece, weight_offset, stream_memory);
           break;
         case PieceKind::kDecoded:
           break;
       }
       if (!out.weights && !out.statistics.wanted()) continue;
       for (int head = task.head_begin; head < task.head_end; ++head) {
-        const HeadOfPiece h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
+        const StoredHead<T> h = head_of_piece(in, out, piece, head, end, weight_offset, bias, memory);
         inspect_head(in, out, piece, h, weight_offset, memory);
       }
     }
   }
+}
+
+}  // namespace
+
+/// next_task: the one that this thread is likely to do then, or null.
+void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const detail::AttentionTask& task,
+                  const detail::AttentionTask* next_task, const int64_t* weight_offsets) {
+  if (in.halves()) return forward_task_of<uint16_t>(in, out, task, next_task, weight_offsets);
+  forward_task_of<float>(in, out, task, next_task, weight_offsets);
 }
 
 }  // namespace mh::HWY_NAMESPACE

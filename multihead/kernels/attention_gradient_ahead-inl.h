@@ -65,9 +65,9 @@ HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradient
   const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
   ahead.add(Rows{head_of(in.k, s, key, key_head, in.d_key), in.k.stride}.from(begin), keys, in.d_key);
   ahead.add(Rows{head_of(in.v, s, key, value_head, in.d_value), in.v.stride}.from(begin), keys, in.d_value);
-  ahead.add({head_of(in.q, s, row, head, in.d_key), in.q.stride}, queries, in.d_key);
-  ahead.add({head_of(g.d_output, s, row, head, in.d_value), g.d_output.stride}, queries, in.d_value);
-  ahead.add({head_of(g.output, s, row, head, in.d_value), g.output.stride}, queries, in.d_value);
+  ahead.add(Rows{head_of(in.q, s, row, head, in.d_key), in.q.stride}, queries, in.d_key);
+  ahead.add(Rows{head_of(g.d_output, s, row, head, in.d_value), g.d_output.stride}, queries, in.d_value);
+  ahead.add(Rows{head_of(g.output, s, row, head, in.d_value), g.output.stride}, queries, in.d_value);
 }
 
 /// Prefetches all that an item reads and writes, if it is small.
@@ -77,13 +77,13 @@ HWY_INLINE void prefetch_small(const AttentionInputs& in, const SequencePlaces& 
   if (queries > kQueries || keys > kKeyChunk) return;
   const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
   const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
-  prefetch_rows({at.q.head(head), at.q.stride}, queries, in.d_key);
-  prefetch_rows({at.k.head(key_head), at.k.stride}, keys, in.d_key);
-  prefetch_rows({at.v.head(value_head), at.v.stride}, keys, in.d_value);
-  prefetch_rows({at.d_output.head(head), at.d_output.stride}, queries, in.d_value);
-  prefetch_rows({at.d_q.head(head), at.d_q.stride}, queries, in.d_key);
-  prefetch_rows({at.d_k.head(key_head), at.d_k.stride}, keys, in.d_key);
-  prefetch_rows({at.d_v.head(value_head), at.d_v.stride}, keys, in.d_value);
+  prefetch_rows(Rows{at.q.head(head), at.q.stride}, queries, in.d_key);
+  prefetch_rows(Rows{at.k.head(key_head), at.k.stride}, keys, in.d_key);
+  prefetch_rows(Rows{at.v.head(value_head), at.v.stride}, keys, in.d_value);
+  prefetch_rows(Rows{at.d_output.head(head), at.d_output.stride}, queries, in.d_value);
+  prefetch_rows(Rows{at.d_q.head(head), at.d_q.stride}, queries, in.d_key);
+  prefetch_rows(Rows{at.d_k.head(key_head), at.d_k.stride}, keys, in.d_key);
+  prefetch_rows(Rows{at.d_v.head(value_head), at.d_v.stride}, keys, in.d_value);
 }
 /// The same for the item after a head. here: of the head's sequence.
 HWY_INLINE void prefetch_next_small(const AttentionInputs& in, const AttentionGradients& g,

@@ -14,6 +14,7 @@
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
+#include "multihead/kernels/attention_stored_rows-inl.h"
 #include "multihead/kernels/attention_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();

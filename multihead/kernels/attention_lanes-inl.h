@@ -11,7 +11,6 @@
 #define MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -33,6 +32,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using DI = hn::ScalableTag<int32_t>;
 using DU = hn::ScalableTag<uint32_t>;
+using DH = hn::Rebind<uint16_t, DF>;
 using VF = hn::Vec<DF>;
 using MF = hn::Mask<DF>;
 
@@ -42,79 +42,6 @@ constexpr int kVectors = kBlock / kLanes;  // vectors that hold a block
 constexpr float kLog2e = 1.44269504088896341f;
 constexpr float kLn2 = 0.693147180559945309f;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-/// Rows somewhere in memory: row j starts at data + (index ? index[j] : j) * stride.
-struct Rows {
-  const float* data;
-  int64_t stride;
-  const int32_t* index = nullptr;
-
-  const float* row(int64_t j) const { return data + (index ? int64_t{index[j]} : j) * stride; }
-  Rows from(int64_t j) const {
-    return index ? Rows{data, stride, index + j} : Rows{data + j * stride, stride};
-  }
-};
-
-/// Prefetches the first `size` numbers of n rows.
-HWY_INLINE void prefetch_rows(Rows rows, int64_t n, int size) {
-  if (size <= 32) {  // most heads: no inner loop, since its end would be mispredicted for each row
-    const int last = size <= 16 ? 0 : 16;
-    for (int64_t j = 0; j < n; ++j) {
-      const float* row = rows.row(j);
-      hwy::Prefetch(row);
-      hwy::Prefetch(row + last);
-    }
-    return;
-  }
-  for (int64_t j = 0; j < n; ++j) {
-    const float* row = rows.row(j);
-    for (int c = 0; c < size; c += 64) {
-      hwy::Prefetch(row + c);
-      hwy::Prefetch(row + std::min(c + 16, size - 1));
-      hwy::Prefetch(row + std::min(c + 32, size - 1));
-      hwy::Prefetch(row + std::min(c + 48, size - 1));
-    }
-  }
-}
-
-/// Rows to prefetch, a few cache lines at a time while tiles are computed. They are short and far apart, so
-/// no hardware prefetcher finds them.
-class Ahead {
- public:
-  void add(Rows rows, int64_t n, int size) {
-    if (n <= 0 || kinds_ == kMost) return;
-    wanted_[kinds_++] = {rows, n, size};
-    lines_ += n * ((size + 15) / 16);
-  }
-  /// Sets the pace: everything is prefetched within that many tiles.
-  void pace(int64_t tiles) { each_ = (lines_ + tiles - 1) / (tiles > 0 ? tiles : 1); }
-
-  /// Called once for each tile.
-  HWY_INLINE void ask() {
-    if (kind_ < kinds_) ask_for(each_);
-  }
-
- private:
-  HWY_NOINLINE void ask_for(int64_t lines) {
-    while (lines > 0 && kind_ < kinds_) {
-      const Wanted& w = wanted_[kind_];
-      const float* row = w.rows.row(row_);
-      for (int c = 0; c < w.size; c += 16) hwy::Prefetch(row + c);
-      lines -= (w.size + 15) / 16;
-      if (++row_ == w.n) ++kind_, row_ = 0;
-    }
-  }
-
-  static constexpr int kMost = 8;
-  struct Wanted {
-    Rows rows;
-    int64_t n;
-    int size;
-  };
-  Wanted wanted_[kMost];
-  int kinds_ = 0, kind_ = 0;
-  int64_t row_ = 0, lines_ = 0, each_ = 0;
-};
 
 /// a b + c with the rounding of a lane of MulAdd, whatever the compiler makes of scalars.
 HWY_INLINE float multiply_add(float a, float b, float c) {
@@ -132,6 +59,22 @@ HWY_INLINE VF load_first(const float* p, int n) {
   for (int i = 0; i < n; ++i) part[i] = p[i];
   return hn::Load(DF(), part);
 #endif
+}
+/// The same of bfloat16, which is the upper half of a float32.
+HWY_INLINE VF widened(hn::Vec<DH> halves) {
+  return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU(), halves)));
+}
+HWY_INLINE VF load_all(const float* p) {
+  return hn::LoadU(DF(), p);
+}
+HWY_INLINE VF load_all(const uint16_t* p) {
+  return widened(hn::LoadU(DH(), p));
+}
+HWY_INLINE VF load_first(const uint16_t* p, int n) {
+  if (n == kLanes) return load_all(p);
+  HWY_ALIGN uint16_t part[kLanes] = {};
+  for (int i = 0; i < n; ++i) part[i] = p[i];
+  return load_all(part);
 }
 HWY_INLINE void store_first(VF v, float* p, int n) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
@@ -240,58 +183,6 @@ HWY_INLINE void load_columns(const float* const* rows, int64_t c, VF* column) {
   column[2] = hn::InterleaveLower(d, e, f);
   column[3] = hn::InterleaveUpper(d, e, f);
 #endif
-}
-
-alignas(64) constexpr float kZeros[1024] = {};  // the row of a lane that holds no query
-
-/// n <= 16 rows of `size` numbers, times `factor`, as [size][16]; the lanes from n on are 0.
-HWY_NOINLINE inline void transpose_block(Rows rows, int n, int size, float factor, float* HWY_RESTRICT out) {
-  const DF d;
-  const float* row[kBlock];
-  for (int i = 0; i < kBlock; ++i) row[i] = i < n ? rows.data + i * rows.stride : kZeros;
-  const auto f = hn::Set(d, factor);
-  int c = 0;
-  for (; c + 4 <= size; c += 4) {
-    for (int w = 0; w < kVectors; ++w) {
-      VF column[4];
-      load_columns(row + w * kLanes, c, column);
-      for (int i = 0; i < 4; ++i) hn::Store(hn::Mul(column[i], f), d, out + (c + i) * kBlock + w * kLanes);
-    }
-  }
-  for (; c < size; ++c) {
-    for (int i = 0; i < kBlock; ++i) out[c * kBlock + i] = row[i][c] * factor;
-  }
-}
-
-/// The distance of copied rows: whole cache lines, and for long rows an odd number of them, so that the
-/// same columns of many rows do not fall into the same sets of the cache.
-constexpr int64_t copied_stride(int64_t size) {
-  const int64_t lines = (size + 15) / 16;
-  return 16 * (lines > 4 && lines % 2 == 0 ? lines + 1 : lines);
-}
-
-/// Copies n rows to `to`, `stride` numbers apart.
-HWY_NOINLINE inline void copy_rows(Rows rows, int64_t n, int size, float* HWY_RESTRICT to, int64_t stride) {
-  const DF d;
-  for (int64_t j = 0; j < n; ++j, to += stride) {
-    const float* from = rows.row(j);
-    int c = 0;
-    for (; c + kLanes <= size; c += kLanes) hn::StoreU(hn::LoadU(d, from + c), d, to + c);
-    if (c < size) store_first(load_first(from + c, size - c), to + c, size - c);
-  }
-}
-
-/// Whether rows [0, n) have neither NaN nor infinity.
-HWY_NOINLINE inline bool all_finite(Rows rows, int64_t n, int size) {
-  const DF d;
-  auto sum = hn::Zero(d);  // of numbers times 0: 0 or NaN
-  for (int64_t j = 0; j < n; ++j) {
-    const float* row = rows.row(j);
-    int c = 0;
-    for (; c + kLanes <= size; c += kLanes) sum = hn::MulAdd(hn::LoadU(d, row + c), hn::Zero(d), sum);
-    if (c < size) sum = hn::MulAdd(load_first(row + c, size - c), hn::Zero(d), sum);
-  }
-  return hn::AllTrue(d, hn::Eq(sum, hn::Zero(d)));
 }
 
 }  // namespace

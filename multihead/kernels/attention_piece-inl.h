@@ -19,13 +19,18 @@ namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
 /// The first rows of what comes after a head of a piece: as much as can be asked for early.
+template <class T>
 struct NextItem {
-  Rows q, k, v;
+  Rows q;
+  StoredRows<T> k, v;
   int64_t queries = 0, keys = 0;
 };
-HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::AttentionTask& task, size_t s,
-                              int head, const detail::AttentionTask* next_task, const Piece& piece) {
-  NextItem next;
+template <class T>
+HWY_INLINE NextItem<T> next_item(const AttentionInputs& in, const detail::AttentionTask& task, size_t s,
+                                 int head, const detail::AttentionTask* next_task,
+                                 const StoredPiece<T>& piece) {
+  NextItem<T> next;
+  const auto k = detail::keys_of<T>(in), v = detail::values_of<T>(in);
   int64_t first = task.query_begin;
   if (++head == task.head_end) {
     head = task.head_begin;
@@ -45,24 +50,26 @@ HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::Attention
   const bool same = s == piece.sequence;
   next.q = {(same ? piece.q : in.q.sequence(s, row)) + first * in.q.stride + head * piece.q_step,
             in.q.stride};
-  next.k = {(same ? piece.k : in.k.sequence(s, first_row)) + key_head * piece.k_step, in.k.stride, index};
-  next.v = {(same ? piece.v : in.v.sequence(s, first_row)) + value_head * piece.v_step, in.v.stride, index};
+  next.k = {(same ? piece.k : k.sequence(s, first_row)) + key_head * piece.k_step, k.stride, index};
+  next.v = {(same ? piece.v : v.sequence(s, first_row)) + value_head * piece.v_step, v.stride, index};
   return next;
 }
 
 /// Sets what the pieces of a task have in common.
-HWY_INLINE void begin_task(const AttentionInputs& in, const AttentionOutputs& out, Piece& piece) {
+template <class T>
+HWY_INLINE void begin_task(const AttentionInputs& in, const AttentionOutputs& out, StoredPiece<T>& piece) {
   piece.q_step = in.q.step(in.d_key);
-  piece.k_step = in.k.step(in.d_key);
-  piece.v_step = in.v.step(in.d_value);
+  piece.k_step = detail::keys_of<T>(in).step(in.d_key);
+  piece.v_step = detail::values_of<T>(in).step(in.d_value);
   piece.output_step = out.output.step(in.d_value);
   piece.lse_step = out.lse_strides.given() ? out.lse_strides.head : 1;
   piece.lse_stride = out.lse_strides.given() ? out.lse_strides.token : in.heads;
 }
 
 /// Sets what the pieces of sequence s have in common.
+template <class T>
 HWY_INLINE void begin_sequence(const AttentionInputs& in, const AttentionOutputs& out, size_t s,
-                               Piece& piece) {
+                               StoredPiece<T>& piece) {
   const int64_t key = in.key_offsets[s];
   piece.sequence = s;
   piece.row = in.query_offsets[s];
@@ -71,8 +78,8 @@ HWY_INLINE void begin_sequence(const AttentionInputs& in, const AttentionOutputs
   piece.index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
   const int64_t first_row = piece.index ? 0 : key;
   piece.q = in.q.sequence(s, piece.row);
-  piece.k = in.k.sequence(s, first_row);
-  piece.v = in.v.sequence(s, first_row);
+  piece.k = detail::keys_of<T>(in).sequence(s, first_row);
+  piece.v = detail::values_of<T>(in).sequence(s, first_row);
   piece.output = out.output.sequence(s, piece.row);
   piece.lse = out.lse ? detail::number_at(out.lse, out.lse_strides, in.heads, s, piece.row, 0, 0) : nullptr;
 }
@@ -126,14 +133,16 @@ HWY_INLINE void share_masks(const AttentionInputs& in, Piece& piece, ForwardMemo
 }
 
 /// end: of the task's queries in this sequence, for which `bias` is made.
-HWY_INLINE HeadOfPiece head_of_piece(const AttentionInputs& in, const AttentionOutputs& out,
-                                     const Piece& piece, int head, int64_t end, int64_t weight_offset,
-                                     HeadBias& bias, ForwardMemory& memory) {
-  HeadOfPiece h;
+template <class T>
+HWY_INLINE StoredHead<T> head_of_piece(const AttentionInputs& in, const AttentionOutputs& out,
+                                       const StoredPiece<T>& piece, int head, int64_t end,
+                                       int64_t weight_offset, HeadBias& bias, ForwardMemory& memory) {
+  StoredHead<T> h;
+  const int64_t k_stride = detail::keys_of<T>(in).stride, v_stride = detail::values_of<T>(in).stride;
   h.head = head;
   h.q = {piece.q + piece.first * in.q.stride + head * piece.q_step, in.q.stride};
-  h.k = {piece.k + int64_t{head} * in.key_heads / in.heads * piece.k_step, in.k.stride, piece.index};
-  h.v = {piece.v + int64_t{head} * in.value_heads / in.heads * piece.v_step, in.v.stride, piece.index};
+  h.k = {piece.k + int64_t{head} * in.key_heads / in.heads * piece.k_step, k_stride, piece.index};
+  h.v = {piece.v + int64_t{head} * in.value_heads / in.heads * piece.v_step, v_stride, piece.index};
   h.output = piece.output + piece.first * out.output.stride + head * piece.output_step;
   h.lse = piece.lse ? piece.lse + head * piece.lse_step : nullptr;
   h.output_scale = in.gate_of(piece.sequence, head) * (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);

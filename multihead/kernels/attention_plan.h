@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "multihead/kernels/attention.h"
@@ -73,6 +74,24 @@ const int64_t* attention_weight_offsets(const AttentionInputs& inputs);
 /// Tasks of about equal work; they depend on the shape alone. Valid until this thread's next call. all:
 /// includes the sequences that attention_decode() computes.
 const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& inputs, bool all);
+
+/// Keys and values as T, float or uint16_t for bfloat16: those of the two kinds that there are.
+template <class T>
+BasicHeadsView<const T> keys_of(const AttentionInputs& in) {
+  if constexpr (std::is_same_v<T, float>) {
+    return in.k;
+  } else {
+    return in.half_k;
+  }
+}
+template <class T>
+BasicHeadsView<const T> values_of(const AttentionInputs& in) {
+  if constexpr (std::is_same_v<T, float>) {
+    return in.v;
+  } else {
+    return in.half_v;
+  }
+}
 
 /// Whether all heads can be computed together, reading whole rows of keys and values.
 inline bool can_stream(const AttentionInputs& in) {

@@ -15,8 +15,9 @@ namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
 /// Writes the weights of a strip.
-inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, const Strip& s, Rows q,
-                             int64_t keys, float* weights, ForwardMemory& memory) {
+template <class T>
+void weights_of_strip(const AttentionInputs& in, const StoredHead<T>& h, const Strip& s, Rows q, int64_t keys,
+                      float* weights, ForwardMemory& memory) {
   for (int i = 0; i < s.n; ++i) std::fill_n(weights + i * keys, keys, 0.0f);
   HWY_ALIGN float top[kBlock];
   HWY_ALIGN float total[kBlock] = {};
@@ -27,12 +28,7 @@ inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, co
   float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
   float* strip = memory.strips.get(std::max(kGroups * kStripSize, kBlock * (n + kRoom)));
   transpose_block(q, s.n, in.d_key, product_factor(in), block);
-  Rows k = h.k.from(begin);
-  if (k.index) {
-    float* copy = memory.keys.get(std::max(n, kChunk) * in.d_key);
-    copy_rows(k, n, in.d_key, copy, in.d_key);
-    k = {copy, in.d_key};
-  }
+  const Rows k = plain_rows(h.k.from(begin), n, in.d_key, h.k.index != nullptr, memory.keys);
   Ahead nothing;
   score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing);
   if (in.soft_cap) {
@@ -52,8 +48,9 @@ inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, co
 }
 
 /// Writes the statistics of a strip, chunk by chunk.
-inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                                const HeadOfPiece& h, const Strip& s, ForwardMemory& memory) {
+template <class T>
+void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                         const StoredHead<T>& h, const Strip& s, ForwardMemory& memory) {
   const int64_t queries = piece.queries, keys = piece.keys;
   const DF d;
   const AttentionStatistics& wanted = out.statistics;
@@ -70,15 +67,10 @@ inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutput
   }
   float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
   float* strip = memory.strips.get(kGroups * kStripSize);
-  float* copy = h.k.index ? memory.keys.get(kChunk * copied_stride(in.d_key)) : nullptr;
   transpose_block(h.q.from(s.first - piece.first), s.n, in.d_key, product_factor(in), block);
   for (int64_t begin = s.mask.begin; begin < s.mask.end; begin += kChunk) {
     const int64_t end = std::min(s.mask.end, begin + kChunk);
-    Rows k = h.k.from(begin);
-    if (copy) {
-      copy_rows(k, end - begin, in.d_key, copy, in.d_key);
-      k = {copy, in.d_key};
-    }
+    const Rows k = plain_rows(h.k.from(begin), end - begin, in.d_key, h.k.index != nullptr, memory.keys);
     HWY_ALIGN float top[kBlock];
     std::fill_n(top, kBlock, kMinusInfinity);
     Ahead nothing;

@@ -22,18 +22,19 @@ namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
 constexpr int64_t kStreamScores = 1 << 16;  // scores of all heads that are computed together
-constexpr int64_t kStreamAhead = 1 << 11;   // numbers that are prefetched ahead
+constexpr int64_t kStreamAhead = 1 << 13;   // bytes that are prefetched ahead
 
 struct StreamMemory {
-  AlignedBuffer<float> queries, scores, results;
+  AlignedBuffer<float> queries, scores, results, tile;
   AlignedBuffer<int64_t> columns;
 };
 
 /// Computes heads [f.head_begin, f.head_end) together. next: the keys to prefetch for what follows, or
 /// null.
-HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQueries& f,
-                                      const BlockMask& mask, int64_t weight_offset, const StreamedRows* next,
-                                      const StreamedResults& results, StreamMemory& memory) {
+template <class T>
+HWY_NOINLINE void stream_heads(const AttentionInputs& in, const StreamedQueries& f, const BlockMask& mask,
+                               int64_t weight_offset, const StreamedRows<T>* next,
+                               const StreamedResults& results, StreamMemory& memory) {
   const DF d;
   const size_t s = f.sequence;
   const int64_t row = in.query_offsets[s], key = in.key_offsets[s], rows = f.rows();
@@ -59,18 +60,22 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
   const int64_t count = f.end - f.begin, tiles = (count + kQuad - 1) / kQuad, first_row = index ? 0 : key;
   const int64_t k_first = f.head_begin * f.n / of_key * in.d_key;
   const int64_t v_first = f.head_begin * f.n / of_value * in.d_value;
-  const StreamedRows k{Rows{in.k.sequence(s, first_row) + k_first, in.k.stride, index}.from(f.begin), count,
-                       k_columns[rows - 1] + in.d_key};
-  const StreamedRows v{Rows{in.v.sequence(s, first_row) + v_first, in.v.stride, index}.from(f.begin), count,
-                       v_columns[rows - 1] + in.d_value};
+  const auto all_k = detail::keys_of<T>(in), all_v = detail::values_of<T>(in);
+  const StreamedRows<T> k{
+      StoredRows<T>{all_k.sequence(s, first_row) + k_first, all_k.stride, index}.from(f.begin), count,
+      k_columns[rows - 1] + in.d_key};
+  const StreamedRows<T> v{
+      StoredRows<T>{all_v.sequence(s, first_row) + v_first, all_v.stride, index}.from(f.begin), count,
+      v_columns[rows - 1] + in.d_value};
   const StreamedScores scores{memory.scores.get(row_tiles * tiles * kLanes), tiles};
   const bool k_shared = f.shared(of_key, kTileRows), v_shared = f.shared(of_value, kTileRows);
-  const auto tiles_ahead = [](const StreamedRows& x) {
-    return std::max<int64_t>(1, kStreamAhead / (kQuad * x.width));
+  const auto tiles_ahead = [](const StreamedRows<T>& x) {
+    return std::max<int64_t>(1, kStreamAhead / (kQuad * x.width * static_cast<int64_t>(sizeof(T))));
   };
+  float* room = k.room(memory.tile);
   for (int64_t t = 0; t < tiles; ++t) {
     const float* tile[kQuad];
-    k.tile(t, tile);
+    k.tile(t, room, tile);
     for (int64_t r = 0; r < row_tiles; ++r) {
       k.ask(t + tiles_ahead(k), r, row_tiles, &v);
       const float* const q = queries + r * kTileRows * stride;
@@ -91,9 +96,10 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
   if (cut && !all_finite(v.rows, count, static_cast<int>(v.width))) {
     return stream_allowed_values(in, f, scores, v, of_value, results);
   }
+  room = v.room(memory.tile);
   for (int64_t t = 0; t < tiles; ++t) {
     const float* tile[kQuad];
-    v.tile(t, tile);
+    v.tile(t, room, tile);
     for (int64_t r = 0; r < row_tiles; ++r) {
       v.ask(t + tiles_ahead(v), r, row_tiles, next);
       value_tile(v_shared, scores.tile(r, t), tile, v_columns + r * kTileRows, in.d_value,
@@ -105,8 +111,9 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
 
 /// The softmax over the keys of f that `mask` allows, for every row of f. weight_offset: for bias.elements.
 /// REQUIRES: 1 <= f.n <= 6, no dropout; results.sums_stride is a multiple of 16 and the sums are aligned.
+template <class T>
 HWY_INLINE void stream_queries(const AttentionInputs& in, StreamedQueries f, const BlockMask& mask,
-                               int64_t weight_offset, const StreamedRows* next,
+                               int64_t weight_offset, const StreamedRows<T>* next,
                                const StreamedResults& results, StreamMemory& memory) {
   f.begin = std::max(f.begin, mask.begin);
   f.end = std::min(f.end, mask.end);
@@ -129,10 +136,10 @@ HWY_INLINE void stream_queries(const AttentionInputs& in, StreamedQueries f, con
 }
 
 /// All keys of a sequence at once: writes output and lse.
-HWY_NOINLINE inline void forward_streamed(const AttentionInputs& in, const AttentionOutputs& out,
-                                          const StreamedQueries& f, const BlockMask& mask,
-                                          int64_t weight_offset, const StreamedRows* next,
-                                          StreamMemory& memory) {
+template <class T>
+HWY_NOINLINE void forward_streamed(const AttentionInputs& in, const AttentionOutputs& out,
+                                   const StreamedQueries& f, const BlockMask& mask, int64_t weight_offset,
+                                   const StreamedRows<T>* next, StreamMemory& memory) {
   const DF d;
   const int64_t rows = f.rows(), padded = (rows + 15) / 16 * 16;
   const int64_t stride = (int64_t{in.d_value} + 15) / 16 * 16;

@@ -11,6 +11,7 @@
 
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
+#include "multihead/kernels/attention_stored_rows-inl.h"
 #include "multihead/kernels/attention_stream_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -61,8 +62,9 @@ struct StreamedScores {
 };
 
 /// Columns [0, width) of rows of keys or values.
+template <class T>
 struct StreamedRows {
-  Rows rows;
+  StoredRows<T> rows;
   int64_t count, width;
 
   /// Prefetches part `part` of `parts` of the rows of tile t. After the last tile it goes on with the first
@@ -73,14 +75,35 @@ struct StreamedRows {
       if (then) then->ask(t - (count + kQuad - 1) / kQuad, part, parts, nullptr);
       return;
     }
-    const int64_t begin = part * width / parts / 16 * 16, end = (part + 1) * width / parts / 16 * 16;
+    constexpr int64_t kPiece = kLine<T>;
+    const int64_t begin = part * width / parts / kPiece * kPiece;
+    const int64_t end = (part + 1) * width / parts / kPiece * kPiece;
     for (int64_t j = first; j < std::min(first + kQuad, count); ++j) {
-      const float* row = rows.row(j);
-      for (int64_t c = begin; c < end; c += 16) hwy::Prefetch(row + c);
+      const T* row = rows.row(j);
+      for (int64_t c = begin; c < end; c += kPiece) hwy::Prefetch(row + c);
     }
   }
-  HWY_INLINE void tile(int64_t t, const float* (&to)[kQuad]) const {
-    for (int64_t e = 0; e < kQuad; ++e) to[e] = t * kQuad + e < count ? rows.row(t * kQuad + e) : kZeros;
+  /// The rows of tile t as float32, zeros behind the last row. Where they are no float32 they are widened once, for all
+  /// heads, into `room`, of kQuad rows `wide()` numbers apart; else `room` has a row of zeros.
+  HWY_INLINE void tile(int64_t t, float* room, const float* (&to)[kQuad]) const {
+    const int64_t there = std::min<int64_t>(kQuad, count - t * kQuad);
+    if constexpr (std::is_same_v<T, float>) {
+      for (int64_t e = 0; e < kQuad; ++e) to[e] = e < there ? rows.row(t * kQuad + e) : room;
+    } else {
+      copy_rows(rows.from(t * kQuad), there, static_cast<int>(width), room, wide());
+      for (int64_t e = 0; e < kQuad; ++e) {
+        to[e] = room + e * wide();
+        if (e >= there) std::fill_n(room + e * wide(), width, 0.0f);
+      }
+    }
+  }
+  int64_t wide() const { return copied_stride(width); }
+  /// Room for tile().
+  float* room(AlignedBuffer<float>& memory) const {
+    if constexpr (!std::is_same_v<T, float>) return memory.get(kQuad * wide());
+    float* const zeros = memory.get(width);
+    if (count % kQuad != 0) std::fill_n(zeros, width, 0.0f);
+    return zeros;
   }
 };
 
@@ -153,9 +176,10 @@ HWY_INLINE void stream_softmax(const StreamedScores& scores, int64_t rows, const
 
 /// Sums of values that skip masked keys, for values with NaN or infinity: a weight of 0 times such a value
 /// would not be 0.
-HWY_NOINLINE inline void stream_allowed_values(const AttentionInputs& in, const StreamedQueries& f,
-                                               const StreamedScores& scores, const StreamedRows& v,
-                                               int64_t of_value, const StreamedResults& results) {
+template <class T>
+HWY_NOINLINE void stream_allowed_values(const AttentionInputs& in, const StreamedQueries& f,
+                                        const StreamedScores& scores, const StreamedRows<T>& v,
+                                        int64_t of_value, const StreamedResults& results) {
   const size_t s = f.sequence;
   const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
   const int64_t keys = in.key_offsets[s + 1] - in.key_offsets[s];
@@ -163,9 +187,9 @@ HWY_NOINLINE inline void stream_allowed_values(const AttentionInputs& in, const 
     const int64_t i = f.first + r % f.n;
     for (int64_t j = 0; j < v.count; ++j) {
       if (!in.mask.allows(row + i, i, f.begin + j, queries, keys)) continue;
-      const float* const value = v.rows.row(j) + f.group_of(r, of_value) * in.d_value;
+      const T* const value = v.rows.row(j) + f.group_of(r, of_value) * in.d_value;
       for (int64_t c = 0; c < in.d_value; ++c) {
-        results.sums[r * results.sums_stride + c] += scores.at(r, j) * value[c];
+        results.sums[r * results.sums_stride + c] += scores.at(r, j) * as_float(value[c]);
       }
     }
   }

@@ -18,6 +18,7 @@
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
+#include "multihead/kernels/attention_stored_rows-inl.h"
 #include "multihead/kernels/attention_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -63,7 +64,7 @@ struct Piece {
   // The sequence:
   size_t sequence;
   int64_t row, queries, keys;                   // row: of its first query among all
-  const float *q, *k, *v;                       // its first query, and its first key; with an index row 0
+  const float* q;                               // its first query
   float *output, *lse;                          // of its first query; lse may be null
   int64_t q_step, k_step, v_step, output_step;  // from a head to the next
   int64_t lse_step, lse_stride;                 // from a head, and from a query to the next
@@ -71,6 +72,12 @@ struct Piece {
 
   /// Whether all keys of a strip are in one chunk.
   static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }
+};
+
+/// The same with the first key of its sequence, or row 0 where there is an index.
+template <class T>
+struct StoredPiece : Piece {
+  const T *k, *v;
 };
 
 /// The running softmax of each strip's queries.
@@ -185,7 +192,7 @@ HWY_INLINE void output_factors(const float* total, float scale, float* factors) 
 /// One head of a piece.
 struct HeadOfPiece {
   int head;
-  Rows q, k, v;        // first: the piece's first query, the sequence's first key
+  Rows q;              // from the piece's first query on
   float* output;       // of the piece's first query
   float* lse;          // of the sequence's first query, or null
   float output_scale;  // the gate, and what makes up for dropout
@@ -193,6 +200,12 @@ struct HeadOfPiece {
   float* queries;  // [strips][d_key][16]
   float* sums;     // [strips * 16, sums_stride]: the output while it is not complete
   int64_t sums_stride;
+};
+
+/// The same with the sequence's keys and values.
+template <class T>
+struct StoredHead : HeadOfPiece {
+  StoredRows<T> k, v;
 };
 
 }  // namespace

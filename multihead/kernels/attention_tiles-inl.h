@@ -17,6 +17,7 @@
 
 #include "multihead/kernels/attention_cap-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
+#include "multihead/kernels/attention_stored_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mh {

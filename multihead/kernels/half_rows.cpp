@@ -12,7 +12,7 @@ namespace mh::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void fill_halves(const ConstMatrixView& a, const HalfRows& to, int64_t begin, int64_t end) {
+void round_rows(const ConstMatrixView& from, const HalfView& to) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> words;
   const hn::Rebind<uint16_t, decltype(d)> halves;
@@ -24,14 +24,13 @@ void fill_halves(const ConstMatrixView& a, const HalfRows& to, int64_t begin, in
     const auto nearest = hn::ShiftRight<16>(hn::Add(bits, hn::Add(below_half, hn::And(upper, one))));
     return hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(x)), hn::Or(upper, hn::Set(words, 0x40)), nearest);
   };
-  for (int64_t r = begin; r < end; ++r) {
-    const float* const x = a.row(r);
-    uint16_t* const y = to.numbers + r * to.depth;
+  for (int64_t r = 0; r < from.rows; ++r) {
+    const float* const x = from.row(r);
+    uint16_t* const y = to.row(r);
     int64_t k = 0;
-    for (; k + lanes <= a.cols; k += lanes)
+    for (; k + lanes <= from.cols; k += lanes)
       hn::StoreU(hn::TruncateTo(halves, rounded(hn::LoadU(d, x + k))), halves, y + k);
-    for (; k < a.cols; ++k) y[k] = static_cast<uint16_t>(hn::GetLane(rounded(hn::Set(d, x[k]))));
-    if (k < to.depth) y[k] = 0;
+    for (; k < from.cols; ++k) y[k] = static_cast<uint16_t>(hn::GetLane(rounded(hn::Set(d, x[k]))));
   }
 }
 
@@ -40,7 +39,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace mh {
-HWY_EXPORT(fill_halves);
+HWY_EXPORT(round_rows);
+
+void round_to_halves(ConstMatrixView from, HalfView to) {
+  MH_ASSERT(from.rows == to.rows && from.cols == to.cols);
+  HWY_DYNAMIC_DISPATCH(round_rows)(from, to);
+}
 
 HalfRows HalfRows::rows_between(int64_t begin, int64_t end) const {
   MH_ASSERT(0 <= begin && begin <= end && end <= rows);
@@ -57,7 +61,9 @@ HalfRows place_half_rows(int64_t rows, int64_t k, std::byte* memory) {
 
 void fill_half_rows(ConstMatrixView a, const HalfRows& to, int64_t begin, int64_t end) {
   MH_ASSERT(a.rows == to.rows && even_depth(a.cols) == to.depth);
-  HWY_DYNAMIC_DISPATCH(fill_halves)(a, to, begin, end);
+  const HalfView filled(to.numbers + begin * to.depth, end - begin, a.cols, to.depth);
+  round_to_halves(a.rows_between(begin, end), filled);
+  for (int64_t r = 0; r < filled.rows && a.cols < to.depth; ++r) filled.row(r)[a.cols] = 0;
 }
 
 }  // namespace mh

@@ -107,6 +107,7 @@ inline AttentionDescription random_description(Choices& choices) {
   d.d_gate_of_each = choices.one_in(2);
   d.poison = choices.one_in(3);
   if (choices.one_in(3)) d.soft_cap = choices.of({1.0f, 50.0f, 0.25f, 1e6f});
+  d.halves = choices.one_in(4);
   return d;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "multihead/base/stored_matrix.h"
 #include "multihead/kernels/attention.h"
 
 namespace mh::reference {
@@ -43,8 +44,19 @@ inline std::vector<double> dense(ConstMatrixView view) {
   return result;
 }
 
+inline std::vector<double> dense(ConstHalfView view) {
+  std::vector<double> result;
+  for (int64_t i = 0; i < view.rows; ++i) {
+    for (int64_t j = 0; j < view.cols; ++j) result.push_back(static_cast<double>(from_bfloat16(view(i, j))));
+  }
+  return result;
+}
+
 inline Values values_of(const AttentionInputs& in) {
-  Values values{dense(in.q), dense(in.k), dense(in.v), {}};
+  Values values{dense(in.q),
+                in.halves() ? dense(in.half_k) : dense(in.k),
+                in.halves() ? dense(in.half_v) : dense(in.v),
+                {}};
   for (size_t s = 0; s + 1 < in.query_offsets.size(); ++s) {
     for (int h = 0; h < in.heads; ++h) values.gate.push_back(static_cast<double>(in.gate_of(s, h)));
   }

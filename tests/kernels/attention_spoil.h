@@ -81,7 +81,7 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
   };
   using Ints = std::initializer_list<int>;
   using Floats = std::initializer_list<float>;
-  switch (choices.below(34)) {
+  switch (choices.below(35)) {
     case 0:
       return spoil_number(in.heads, ": heads ", Ints{0, -1, 1 << 24, INT_MIN, INT_MAX});
     case 1:
@@ -97,9 +97,16 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
     case 5:
       return spoil_view(in.q, {": q ", ": query_offsets "});
     case 6:
+      if (in.halves()) return spoil_view(in.half_k, {": half_k ", " of half_k", ": half_v is given"});
       return spoil_view(in.k, {": k ", " of k"});
     case 7:
+      if (in.halves()) return spoil_view(in.half_v, {": half_v "});
       return spoil_view(in.v, {": v "});
+    case 34:
+      if (!in.halves()) return;
+      in.k = {p.k.data, p.k.rows, p.k.cols, p.k.stride};
+      spoilt.fields = {": k or v is given besides half_k"};
+      return;
     case 8:
       return detail::spoil_offsets(choices, spoilt, in.query_offsets);
     case 9:
@@ -108,7 +115,7 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
       if (in.key_rows.empty()) return;
       spoilt.numbers.assign(in.key_rows.begin(), in.key_rows.end());
       spoil_number(spoilt.numbers[choices.below(static_cast<uint32_t>(spoilt.numbers.size()))], ": key_rows ",
-                   Ints{static_cast<int>(in.k.rows), -1, INT_MIN, INT_MAX});
+                   Ints{static_cast<int>(in.key_count()), -1, INT_MIN, INT_MAX});
       in.key_rows = spoilt.numbers;
       return;
     case 11:

@@ -137,8 +137,8 @@ inline bool try_attention(std::span<const uint8_t> bytes) {
   GuardedAttention p(random_description(choices));
   Spoilt spoilt;
   if (impossible) spoil(choices, p, spoilt);
-  // Gradients through key_rows do not exist: that error comes before any other.
-  if (spoilt.fields.empty() || (spoilt.backward && !p.in.key_rows.empty())) {
+  // Gradients through key_rows and of bfloat16 do not exist: that error comes before any other.
+  if (spoilt.fields.empty() || (spoilt.backward && (!p.in.key_rows.empty() || p.in.halves()))) {
     try_possible(p);
     return true;
   }

@@ -18,6 +18,7 @@
 #include "multihead/kernels/gemm.h"
 #include "multihead/tensor/tensor.h"
 #include "tests/kernels/guarded.h"
+#include "tests/kernels/normal_matrix.h"
 #include "tests/kernels/on_target.h"
 
 namespace mh {
@@ -65,13 +66,6 @@ float expected_of(const RotatedBytes& row, const RotatedBytes& column) {
   for (size_t k = 0; k < row.a.size(); ++k) n += row.a[k] * column.a[k];
   const float scale = row.scale * (column.scale / 128.0f);
   return static_cast<float>(n) * scale + 0.0f;
-}
-
-Tensor normal_matrix(int64_t rows, int64_t cols, uint64_t seed) {
-  Tensor t(rows, cols);
-  Random random(seed);
-  for (int64_t i = 0; i < t.size(); ++i) t.data()[i] = static_cast<float>(random.normal());
-  return t;
 }
 
 int64_t columns_of_panels() {

@@ -6,12 +6,14 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "guarded.h"
 #include "multihead/base/ragged.h"
 #include "multihead/base/random.h"
+#include "multihead/base/stored_matrix.h"
 #include "multihead/kernels/attention.h"
 
 namespace mh {
@@ -21,7 +23,8 @@ struct AttentionDescription {
   std::vector<int32_t> queries = {}, keys = {};  // lengths of the sequences
   int heads = 1, key_heads = 1, value_heads = 1;
   int d_key = 8, d_value = 8;
-  int64_t stored = 0;  // 0, or rows of k and v that key_rows choose from
+  int64_t stored = 0;   // 0, or rows of k and v that key_rows choose from
+  bool halves = false;  // keys and values are bfloat16
   int64_t q_padding = 0, k_padding = 0, v_padding = 0, output_padding = 0;
   float scale = 1;
   float soft_cap = 0;  // 0: none
@@ -78,6 +81,7 @@ class GuardedAttention {
     choose_bias(d);
     fill(d.poison);
     make_results(d);
+    if (d.halves) store_halves();
   }
   GuardedAttention(const GuardedAttention&) = delete;
   GuardedAttention& operator=(const GuardedAttention&) = delete;
@@ -89,7 +93,7 @@ class GuardedAttention {
 
   static constexpr std::array<int32_t, 4> kDistances{0, -1, 2, -130};  // whose weights the statistics hold
 
-  bool has_gradients() const { return in.key_rows.empty() && out.lse != nullptr; }
+  bool has_gradients() const { return in.key_rows.empty() && !in.halves() && out.lse != nullptr; }
   /// The forward pass, and the backward pass if there is one.
   void run() const {
     attention_forward(in, out);
@@ -138,12 +142,12 @@ class GuardedAttention {
     }
     return fmt::format(
         "heads {}/{}/{} d {}/{} lengths{} strides {}/{}/{} mask {} scale {} soft_cap {} dropout {} gate {} "
-        "key_rows {} "
+        "key_rows {} halves {} "
         "slopes {} by_distance {} buckets {} elements {} by_query {} statistics {}",
-        in.heads, in.key_heads, in.value_heads, in.d_key, in.d_value, lengths, in.q.stride, in.k.stride,
-        in.v.stride, mask_name_, in.scale, in.soft_cap.value_or(0), in.dropout.rate, in.gate.rows,
-        in.key_rows.size(), in.bias.slopes.size(), in.bias.by_distance.size(), in.bias.buckets.size(),
-        in.bias.elements.size(), in.bias.by_query.cols, out.statistics.wanted());
+        in.heads, in.key_heads, in.value_heads, in.d_key, in.d_value, lengths, in.q.stride, k.stride,
+        v.stride, mask_name_, in.scale, in.soft_cap.value_or(0), in.dropout.rate, in.gate.rows,
+        in.key_rows.size(), in.halves(), in.bias.slopes.size(), in.bias.by_distance.size(),
+        in.bias.buckets.size(), in.bias.elements.size(), in.bias.by_query.cols, out.statistics.wanted());
   }
 
  private:
@@ -234,6 +238,25 @@ class GuardedAttention {
     }
   }
 
+  /// Keys and values rounded, in place of those of float32; `k` and `v` become what the rounded ones are.
+  void store_halves() {
+    const auto rounded = [](Guarded<uint16_t>& memory, const MatrixView& from) {
+      memory =
+          Guarded<uint16_t>(from.rows == 0 ? 0 : (from.rows - 1) * from.stride + from.cols, kUntouched >> 16);
+      const HalfView to(memory.data(), from.rows, from.cols, from.stride);
+      for (int64_t i = 0; i < from.rows; ++i) {
+        for (int64_t c = 0; c < from.cols; ++c) {
+          if (!std::isnan(from(i, c))) to(i, c) = to_bfloat16(from(i, c));
+          from(i, c) = from_bfloat16(to(i, c));
+        }
+      }
+      return to;
+    };
+    in.half_k = rounded(half_k_, k);
+    in.half_v = rounded(half_v_, v);
+    in.k = in.v = {};
+  }
+
   void make_results(const AttentionDescription& d) {
     const int64_t n = queries_.rows(), cols = int64_t{in.heads} * in.d_value;
     const auto result = [&](const char* name, Guarded<float>& memory, int64_t rows, int64_t width,
@@ -284,6 +307,7 @@ class GuardedAttention {
   Guarded<float> slopes_, by_distance_, elements_, by_query_, d_slopes_, d_by_distance_, d_elements_,
       d_by_query_;
   Guarded<float> highest_, entropy_, position_, distance_, mass_;
+  Guarded<uint16_t> half_k_, half_v_;
   Guarded<uint64_t> bits_;
   Guarded<int32_t> buckets_;
   MatrixView by_query_view_;

@@ -18,19 +18,13 @@
 #include "multihead/kernels/gemm.h"
 #include "multihead/kernels/simd.h"
 #include "multihead/tensor/tensor.h"
+#include "tests/kernels/normal_matrix.h"
 #include "tests/kernels/on_target.h"
 
 namespace mh {
 namespace {
 
 constexpr NumberType kHalves[] = {NumberType::kBFloat16, NumberType::kFloat16};
-
-Tensor normal_matrix(int64_t rows, int64_t cols, uint64_t seed) {
-  Tensor t(rows, cols);
-  Random random(seed);
-  for (int64_t i = 0; i < t.size(); ++i) t.data()[i] = static_cast<float>(random.normal());
-  return t;
-}
 
 /// A matrix [rows, cols] as a file stores it, transposed or not, a part of a wider one.
 struct StoredHalves {
