@@ -16,7 +16,7 @@ void converse(const ModelFolder& folder, GenerateTextOptions options) {
   const auto reader =
       text_reader("", "each line is a message, which is answered at once; Ctrl-D on an empty line ends");
   PromptCache cache;  // so that a turn reads only what is new
-  if (options.generate.next_token != NextToken::kBeam) options.generate.cache = &cache;
+  if (options.generate.next_token != NextToken::kBeam) options.generate.prompt_cache = &cache;
   LiveText text(options);
   options.from = {.one = "message"};
   while (!reader->ended()) {

@@ -46,8 +46,11 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
               const LearnedInputs& learned) {
   AttentionInputs inputs = settings;
   inputs.q = q.value();
-  inputs.k = k.value();
-  inputs.v = v.value();
+  MH_ASSERT(static_cast<bool>(k) != settings.halves());
+  if (k) {
+    inputs.k = k.value();
+    inputs.v = v.value();
+  }
   if (learned.by_distance != nullptr) {
     const Weight& numbers = learned.by_distance->value;
     inputs.bias.by_distance = {numbers.data(), static_cast<size_t>(numbers.size())};
@@ -59,6 +62,10 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
   float* lse = tape.arena().array<float>(q.rows() * inputs.heads).data();
   attention_forward(inputs, {.output = y.value(), .lse = lse});
   mark_overflow(inputs, lse, y.value());
+  if (inputs.halves()) {
+    MH_ASSERT(!y.wants_gradient());
+    return y;
+  }
   tape.record(y, [&tape, q, k, v, y, inputs, learned, lse] {
     const Destination dq(tape, q), dk(tape, k), dv(tape, v);
     AttentionGradients gradients{.output = y.value(),

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "multihead/autograd/loops.h"
+#include "multihead/base/stored_matrix.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/kernels/soft_cap.h"
@@ -108,6 +109,13 @@ void merge(ConstMatrixView parts, MatrixView to) {
 }
 
 }  // namespace
+
+Var widened(Tape& tape, ConstHalfView halves) {
+  const MatrixView wide = tape.arena().matrix<float>(halves.rows, halves.cols);
+  for (int64_t i = 0; i < halves.rows; ++i)
+    std::transform(halves.row(i), halves.row(i) + halves.cols, wide.row(i), from_bfloat16);
+  return tape.constant(wide);
+}
 
 Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias,
                      HeadRange some) {

@@ -19,6 +19,9 @@ struct HeadRange {
   int end = -1;  // -1: AttentionInputs::heads
 };
 
+/// Keys or values that a cache has as bfloat16, as float32: this path reads no others.
+Var widened(Tape& tape, ConstHalfView halves);
+
 /// scale * q k^T, softly capped where `inputs` say so, + bias: [1, maps].
 Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias,
                      HeadRange heads = {});

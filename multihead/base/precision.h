@@ -1,5 +1,5 @@
-// How exactly a model's products with its weights are computed (docs/precision.md). Attention, norms, softmax and sums over
-// rows are float32 whatever this says.
+// How exactly a model computes (docs/precision.md): its products with weights, and what a key/value cache keeps. Attention, norms,
+// softmax and sums over rows are float32 whatever these say.
 #pragma once
 
 #include <optional>
@@ -48,5 +48,14 @@ struct PrecisionChoice {
   PrecisionChoice(Precision of, ProductKernel by) : contract(of), kernel(by) {}
   bool operator==(const PrecisionChoice&) const = default;
 };
+
+/// How the key/value cache of cached decoding keeps its numbers.
+enum class CacheType {
+  kFloat32,   // as they are computed
+  kBFloat16,  // rounded to 16 bits, in half the memory
+};
+
+inline constexpr EnumNames<CacheType> kCacheTypeNames = {{"float32", CacheType::kFloat32},
+                                                         {"bfloat16", CacheType::kBFloat16}};
 
 }  // namespace mh

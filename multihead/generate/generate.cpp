@@ -88,7 +88,7 @@ class Generation {
         prompts_(prompts),
         options_(options),
         listed_(options.sites),
-        decoding_(model, {.tape = tape_, .sites = listed_.sites()}),
+        decoding_(model, {.tape = tape_, .sites = listed_.sites()}, options.cache),
         chooser_(decoding_, options),
         results_(prompts.size()) {
     ends_ = options.end_tokens;
@@ -138,7 +138,7 @@ class Generation {
                          .last = end_at(most)});
     }
     std::vector<int32_t> tokens, parents, sources;
-    if (options_.cache) {
+    if (options_.prompt_cache) {
       read_on(growing[0].tokens);
     } else {
       decoding_.read(read(numbers).view());
@@ -159,28 +159,29 @@ class Generation {
       for (const Growing& row : growing) sources.push_back(row.place);
       decoding_.step(tokens, parents, sources);
     }
-    if (options_.cache) keep();
+    if (options_.prompt_cache) keep();
   }
 
   // Reads what is new of the only prompt. Until keep() the cache is empty, in case something is thrown.
   void read_on(const std::vector<int32_t>& prompt) {
-    const std::vector<int32_t> before = std::exchange(options_.cache->tokens, {});
+    const std::vector<int32_t> before = std::exchange(options_.prompt_cache->tokens, {});
     // One token is read in any case: the next one follows from its state.
     const auto known = std::mismatch(prompt.begin(), prompt.end() - 1, before.begin(), before.end()).first;
     Batch fresh;
-    fresh.add(std::span(known, prompt.end()), 0);
-    if (known == prompt.begin()) {
+    if (known == prompt.begin() || options_.prompt_cache->keys_and_values.type() != options_.cache) {
+      fresh.add(prompt, 0);
       decoding_.read(fresh.view());
       return;
     }
-    decoding_.cache() = std::exchange(options_.cache->keys_and_values, {});
+    fresh.add(std::span(known, prompt.end()), 0);
+    decoding_.cache() = std::exchange(options_.prompt_cache->keys_and_values, StackCache());
     decoding_.cache().cut(static_cast<int32_t>(known - prompt.begin()));
     decoding_.read_on(fresh.view());
   }
   // The last token that was chosen may not have been read.
   void keep() {
-    PromptCache& cache = *options_.cache;
-    cache.keys_and_values = std::exchange(decoding_.cache(), {});
+    PromptCache& cache = *options_.prompt_cache;
+    cache.keys_and_values = std::exchange(decoding_.cache(), StackCache(options_.cache));
     cache.tokens = prompts_[0];
     cache.tokens.insert(cache.tokens.end(), results_[0].tokens.begin(), results_[0].tokens.end());
     cache.tokens.resize(static_cast<size_t>(cache.keys_and_values.length(0)));
@@ -248,8 +249,9 @@ void check_generate(const GenerateOptions& options) {
         "`temperature`, `top_k`, `top_p` and `min_p` are for sampling; a search takes the most probable "
         "tokens");
   }
-  if (options.next_token == NextToken::kBeam && options.cache)
-    throw UsageError("`cache` is for sampling and greedy search; a beam search reads its prompt again");
+  if (options.next_token == NextToken::kBeam && options.prompt_cache)
+    throw UsageError(
+        "`prompt_cache` is for sampling and greedy search; a beam search reads its prompt again");
   if (options.next_token != NextToken::kBeam) {
     if (options.stops)
       throw UsageError("`stops` is for a beam search; sampling and greedy search have `goes_on`");
@@ -268,8 +270,8 @@ std::vector<Generated> generate(const LanguageModel& model, std::span<const std:
   check_generate(options);
   const ModelFacts facts = model.facts();
   facts.require_causal();
-  if (options.cache && prompts.size() != 1)
-    throw UsageError(fmt::format("`cache` is for one prompt, got {}", prompts.size()));
+  if (options.prompt_cache && prompts.size() != 1)
+    throw UsageError(fmt::format("`prompt_cache` is for one prompt, got {}", prompts.size()));
   if (options.sites) model.check(*options.sites);
   for (const auto* list : {&options.filters.suppressed, &options.end_tokens})
     check_ids({list, 1}, {.what = "suppressed and end tokens", .vocabulary = facts.vocabulary});

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/base/precision.h"
 #include "multihead/generate/logits_filter_options.h"
 #include "multihead/generate/search.h"
 #include "multihead/io/config.h"
@@ -46,9 +47,10 @@ struct GenerateOptions {
   int64_t max_batch_tokens = 8192;
   Sites* sites = nullptr;  // whose sequences are the prompts
   /// For one prompt, and not for a beam search: what was read before (prompt_cache.h), with the same model and
-  /// sites. The tokens with which the prompt begins as well are not read again. Afterwards it holds what
-  /// was read now.
-  PromptCache* cache = nullptr;
+  /// sites. The tokens with which the prompt begins as well are not read again, unless they are kept as another `cache`.
+  /// Afterwards it holds what was read now.
+  PromptCache* prompt_cache = nullptr;
+  CacheType cache = CacheType::kFloat32;  // docs/precision.md#the-cache
   /// Called when prompt n, counted from 0, has got another token that is no end token; false ends it there.
   /// Not for a beam search.
   std::function<bool(size_t n, int32_t token)> goes_on = nullptr;
@@ -71,6 +73,10 @@ struct GenerateOptions {
     filters.visit(v);
     v("seed", seed, {},
       {.group = kGroup, .help = "Seed of the draws; with the prompt's number it decides the text"});
+    v("cache", cache, {{"float32", CacheType::kFloat32}, {"bfloat16", CacheType::kBFloat16}},
+      {.group = "Text",
+       .help =
+           "How keys and values of what was read are kept: bfloat16 takes half the memory and rounds them"});
     v("max_batch_tokens", max_batch_tokens, {.low = 1},
       {.group = "Text",
        .help = "Most tokens of the prompts and texts that are generated at once",

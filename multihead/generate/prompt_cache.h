@@ -11,8 +11,8 @@ namespace mh {
 
 struct PromptCache {
   std::vector<int32_t> tokens =
-      {};  // of the prompt and of the text that continued it, as far as they were read
-  StackCache keys_and_values = {};  // of these tokens
+      {};                      // of the prompt and of the text that continued it, as far as they were read
+  StackCache keys_and_values;  // of these tokens
 };
 
 }  // namespace mh

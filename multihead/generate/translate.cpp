@@ -122,6 +122,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     const ListedBatch here{.texts = batch, .count = std::ssize(sources), .offsets = &offsets};
     ListSites listed(options.sites, here);
     decoding.context().sites = listed.sites();
+    if (decoding.cache().type() != options.cache) decoding.cache() = StackCache(options.cache);
     auto hypotheses = beam_search(decoding, tokens.view(), options.search, prefixes_here);
     if (options.align) add_alignments(model_, decoding.context().tape, sources, options, here, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s)

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/base/precision.h"
 #include "multihead/generate/align.h"
 #include "multihead/generate/search.h"
 #include "multihead/io/config.h"
@@ -20,7 +21,8 @@ namespace mh {
 
 struct TranslateOptions {
   SearchOptions search = {};
-  int64_t max_batch_tokens = 2048;  // most source tokens of a batch; results do not depend on it
+  int64_t max_batch_tokens = 2048;        // most source tokens of a batch; results do not depend on it
+  CacheType cache = CacheType::kFloat32;  // docs/precision.md#the-cache
   std::optional<AlignOptions> align = std::nullopt;  // fills Hypothesis::alignment
   Sites* sites = nullptr;  // applied to the alignment, too; its sequences are the sources
   /// Called by the calling thread after each of its batches, and at the end.
@@ -29,6 +31,10 @@ struct TranslateOptions {
   template <class V>
   void visit(V& v) {
     search.visit(v);
+    v("cache", cache, {{"float32", CacheType::kFloat32}, {"bfloat16", CacheType::kBFloat16}},
+      {.group = "Search",
+       .help = "How the decoder's keys and values are kept: bfloat16 takes half the memory and rounds them",
+       .rare = true});
     v("max_batch_tokens", max_batch_tokens, {.low = 1},
       {.group = "Search", .help = "Most source tokens in a batch", .rare = true});
   }

@@ -8,7 +8,8 @@
 
 namespace mh {
 
-Decoding::Decoding(const LanguageModel& model, Context context) : model_(model), context_(context) {
+Decoding::Decoding(const LanguageModel& model, Context context, CacheType cache)
+    : model_(model), context_(context), cache_(cache) {
   if (context.tape.mode() != Tape::Mode::kEvaluate || context.dropout)
     throw UsageError("decoding needs a context without dropout whose tape does not record");
 }

@@ -21,7 +21,7 @@ class Decoding {
  public:
   /// Throws UsageError when `context` has dropout or a tape that records. Every step clears the tape.
   /// REQUIRES: the model outlives this.
-  Decoding(const LanguageModel& model, Context context);
+  Decoding(const LanguageModel& model, Context context, CacheType cache = CacheType::kFloat32);
   Decoding(const LanguageModel& model, Context context, const Sequences& source) : Decoding(model, context) {
     start(source);
   }

@@ -105,8 +105,13 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
                                const Mask& mask, const RowPlaces& places) const {
   AttentionInputs inputs;
   inputs.q = q.value();
-  inputs.k = memory.keys.value();
-  inputs.v = memory.values.value();
+  if (memory.keys) {
+    inputs.k = memory.keys.value();
+    inputs.v = memory.values.value();
+  } else {
+    inputs.half_k = memory.half_keys;
+    inputs.half_v = memory.half_values;
+  }
   const HeadShape shape = heads_->shape();
   inputs.heads = shape.heads;
   inputs.key_heads = shape.key_heads;

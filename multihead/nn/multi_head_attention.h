@@ -44,10 +44,12 @@ struct MultiHeadAttentionConfig {
 /// Keys and values that are projected already: those of a memory (cross-attention), or those in a cache
 /// (decoding).
 struct KeysAndValues {
-  Var keys;                          // [Nk, key_heads * d_key]
-  Var values;                        // [Nk, value_heads * d_value]
-  std::span<const int32_t> offsets;  // [S + 1]: sequence s has keys offsets[s] ... offsets[s + 1] - 1
-  std::span<const int32_t> rows;     // AttentionInputs::key_rows
+  Var keys = {};                          // [Nk, key_heads * d_key]
+  Var values = {};                        // [Nk, value_heads * d_value]
+  std::span<const int32_t> offsets = {};  // [S + 1]: sequence s has keys offsets[s] ... offsets[s + 1] - 1
+  std::span<const int32_t> rows = {};     // AttentionInputs::key_rows
+  // In place of keys and values, those of AttentionInputs:
+  ConstHalfView half_keys = {}, half_values = {};
 };
 
 class MultiHeadAttention {

@@ -72,7 +72,8 @@ void Stack::start(Context& context, const Memory* memory, StackCache& cache) con
   MH_ASSERT((memory != nullptr) == config_.cross_attention);
   cache.start(layers_.size(),
               memory != nullptr ? memory->sequences->ragged->offsets() : std::span<const int32_t>());
-  for (size_t i = 0; i < layers_.size(); ++i) layers_[i].start(context, memory, cache.layers_[i]);
+  for (size_t i = 0; i < layers_.size(); ++i)
+    layers_[i].start(context, memory, cache.type_, cache.layers_[i]);
 }
 
 Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cache) const {

@@ -111,14 +111,7 @@ void StackCache::append(const NewRows& added) {
     MH_ASSERT(at == count);  // sources rise and exist
   }
 
-  for (Layer& layer : layers_) {
-    const int64_t needed = (int64_t{rows_written_} + rows.rows()) * layer.width;
-    if (needed > layer.self.size()) {
-      AlignedBuffer<float> larger(std::max(needed, 2 * layer.self.size()));
-      std::copy_n(layer.self.data(), int64_t{rows_written_} * layer.width, larger.data());
-      layer.self = std::move(larger);
-    }
-  }
+  for (Layer& layer : layers_) layer.self.make_room(int64_t{rows_written_} + rows.rows(), rows_written_);
 }
 
 }  // namespace mh

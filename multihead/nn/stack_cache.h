@@ -1,16 +1,17 @@
 // StackCache: the key/value cache of a stack. It keeps the keys and values of all rows that were read, so
-// that each step of decoding runs new rows only.
+// that each step of decoding runs new rows only. Where it keeps them as bfloat16, all queries meet the rounded ones, also
+// those of the rows that are new.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "multihead/base/aligned.h"
+#include "multihead/base/precision.h"
 #include "multihead/base/ragged.h"
+#include "multihead/nn/cached_rows.h"
 #include "multihead/nn/sites.h"
 #include "multihead/tensor/arena.h"
-#include "multihead/tensor/tensor.h"
 
 namespace mh {
 
@@ -28,6 +29,9 @@ struct NewRows {
 /// reordering hypotheses rewrites these numbers and copies no keys.
 class StackCache {
  public:
+  explicit StackCache(CacheType type = CacheType::kFloat32) : type_(type) {}
+
+  CacheType type() const { return type_; }
   int32_t sequences() const { return lengths_.sequences(); }
   /// How many rows sequence s has read.
   int32_t length(int32_t s) const { return lengths_.length(s); }
@@ -47,9 +51,8 @@ class StackCache {
   friend class StackLayer;
 
   struct Layer {
-    AlignedBuffer<float> self;  // [rows ever written, keys | values]; grows
-    int64_t width = 0;          // of a row of `self`
-    Tensor memory;              // [Nk, keys | values] of the memory
+    CachedRows self;    // all rows ever written
+    CachedRows memory;  // of the memory
   };
   /// Empties the cache for this many layers; its memory is used again.
   void start(size_t layers, std::span<const int32_t> memory_offsets);
@@ -58,6 +61,7 @@ class StackCache {
   /// How many rows sequence i of `added` has read before.
   int32_t read_before(const NewRows& added, int32_t i) const;
 
+  CacheType type_;
   std::vector<Layer> layers_;
   std::vector<int32_t> memory_offsets_;  // [memory's sequences + 1]; empty without one
   int32_t sources_ = 0;                  // how many the new rows may continue

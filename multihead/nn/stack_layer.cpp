@@ -1,27 +1,11 @@
 #include "multihead/nn/stack_layer.h"
 
-#include "multihead/kernels/elementwise.h"
 #include "multihead/nn/attention_positions.h"
 #include "multihead/nn/heads.h"
 #include "multihead/nn/stack_cache.h"
 
 namespace mh {
 namespace {
-
-/// [keys | values] side by side, into rows of one matrix.
-void copy_keys_and_values(Var keys, Var values, MatrixView to) {
-  copy_or_add(keys.value(), to.columns_between(0, keys.cols()), Write::kOverwrite);
-  copy_or_add(values.value(), to.columns_between(keys.cols(), to.cols), Write::kOverwrite);
-}
-
-/// The reverse; spans: of who holds the rows.
-KeysAndValues keys_and_values(Tape& tape, MatrixView both, int64_t key_width,
-                              std::span<const int32_t> offsets, std::span<const int32_t> rows) {
-  return {.keys = tape.constant(both.columns_between(0, key_width)),
-          .values = tape.constant(both.columns_between(key_width, both.cols)),
-          .offsets = offsets,
-          .rows = rows};
-}
 
 MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
   const LayerConfig& layer = config.layers[static_cast<size_t>(number)];
@@ -105,14 +89,15 @@ Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Me
   return feed_forward(context, x, input, rows, places);
 }
 
-void StackLayer::start(Context& context, const Memory* memory, StackCache::Layer& own) const {
-  own.width = self_attention_.key_width() + self_attention_.value_width();
+void StackLayer::start(Context& context, const Memory* memory, CacheType type, StackCache::Layer& own) const {
+  own.self.start(type, self_attention_.key_width(), self_attention_.value_width());
   if (!cross_) return;
   const Arena::Mark mark = context.tape.arena().mark();
   const KeysAndValues both =
       cross_->attention.project_memory(context, memory->rows, memory->sequences->ragged->offsets());
-  own.memory = Tensor(memory->rows.rows(), both.keys.cols() + both.values.cols());
-  copy_keys_and_values(both.keys, both.values, own.memory.view());
+  own.memory.start(type, both.keys.cols(), both.values.cols());
+  own.memory.make_room(memory->rows.rows(), 0);
+  own.memory.write(0, both.keys, both.values);
   context.tape.arena().rewind(mark);
 }
 
@@ -123,18 +108,16 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
   x = at(context, SitePart::kInput, x, places);
   const LayerInput input{.x = x, .normed = self_residual_.before(context, x)};
   const auto p = self_attention_.project(context, input.normed, places);
-  const MatrixView written(own.self.data(), cache.rows_written_ + x.rows(), own.width);
-  copy_keys_and_values(p.k, p.v, written.rows_between(cache.rows_written_, written.rows));
+  own.self.write(cache.rows_written_, p.k, p.v);
   // A query alone in its sequence stands behind all keys: it meets them all, or a window's last.
   const bool alone = cache.new_rows_.longest() <= 1;
   const StackMask& sees = self_attention_.config().mask;
   const Mask mask = alone && sees.kind == StackMask::Kind::kCausal ? Mask::none() : sees.mask();
   const bool in_place = cache.in_place_ && !alone;  // then the kernel reads keys where they lie
-  const Var looked_back = self_attention_.attend(
-      context, p.q, rows,
-      keys_and_values(tape, written, self_attention_.key_width(), cache.lengths_.offsets(),
-                      in_place ? std::span<const int32_t>() : std::span<const int32_t>(cache.paths_)),
-      mask, places);
+  KeysAndValues read = own.self.read(tape, cache.rows_written_ + x.rows());
+  read.offsets = cache.lengths_.offsets();
+  if (!in_place) read.rows = cache.paths_;
+  const Var looked_back = self_attention_.attend(context, p.q, rows, read, mask, places);
   x = attended(context, self_attention_, self_residual_, looked_back, x, rows, places);
   x = at(context, SitePart::kAfterSelfAttention, x, places);
   if (!cross_) return feed_forward(context, x, input, rows, places);
@@ -142,10 +125,9 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
   const MultiHeadAttention& attention = cross_->attention;
   const Sequences together{.ids = {}, .ragged = &cache.by_source_, .sentences = {}};
   const Var q = attention.project_queries(context, cross_->residual.before(context, x), places);
-  const Var crossed = attention.attend(
-      context, q, together,
-      keys_and_values(tape, own.memory.view(), attention.key_width(), cache.memory_offsets_, {}),
-      Mask::none(), places);
+  KeysAndValues memory = own.memory.read(tape, cache.memory_offsets_.back());
+  memory.offsets = cache.memory_offsets_;
+  const Var crossed = attention.attend(context, q, together, memory, Mask::none(), places);
   x = attended(context, attention, cross_->residual, crossed, x, together, places);
   x = at(context, SitePart::kAfterCrossAttention, x, places);
   return feed_forward(context, x, input, together, places);

@@ -27,9 +27,9 @@ class StackLayer {
   /// [N, d_model] -> [N, d_model]. memory: null without cross-attention.
   Var forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const;
 
-  /// Puts the keys and values of the memory [Nk, d_model] into this layer's part of the cache, and sets the
-  /// width of its rows.
-  void start(Context& context, const Memory* memory, StackCache::Layer& own) const;
+  /// Puts the keys and values of the memory [Nk, d_model] into this layer's part of the cache, and sets what its rows are
+  /// like.
+  void start(Context& context, const Memory* memory, CacheType type, StackCache::Layer& own) const;
   /// Runs the new rows x [N, d_model] against all rows that their sequences have read.
   Var extend(Context& context, Var x, StackCache::Layer& own, const StackCache& cache) const;
 

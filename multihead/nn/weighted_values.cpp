@@ -48,6 +48,10 @@ std::vector<ComposedHead> composed_heads(const HeadsOf& whose, Var q, Var k, Var
     const HeadRange own{head * softmaxes, (head + 1) * softmaxes}, one{own.begin, own.begin + 1};
     const bool scores_wanted = wants_any(whose, SitePart::kScores, own);
     if (!scores_wanted && !wants_any(whose, SitePart::kWeights, {head, head + 1})) continue;
+    if (!k) {
+      k = widened(tape, inputs.half_k);
+      v = widened(tape, inputs.half_v);
+    }
     const Var scores = attention_scores(tape, q, k, inputs, learned, own);
     Var taken = scores;
     for (int s = own.begin; s < own.end; ++s)

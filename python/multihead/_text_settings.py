@@ -43,6 +43,7 @@ class GenerateSettings(TypedDict, total=False):
     min_p: float
     repetition_penalty: float
     seed: int
+    cache: Literal["float32", "bfloat16"]
     max_batch_tokens: int
     stop: Sequence[str]
     strict: bool
@@ -63,4 +64,5 @@ class TranslateSettings(TypedDict, total=False):
     min_length: int
     max_length: int
     max_length_factor: float
+    cache: Literal["float32", "bfloat16"]
     max_batch_tokens: int

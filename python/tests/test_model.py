@@ -79,6 +79,9 @@ def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -
     expected = tool("translate", "--model", "demo", texts=SENTENCES).splitlines()
     assert demo.translate(SENTENCES) == expected
     assert demo.translate(SENTENCES[0]) == expected[0]
+    assert demo.translate(SENTENCES, cache="bfloat16") == tool(
+        "translate", "--model", "demo", "--cache", "bfloat16", texts=SENTENCES
+    ).splitlines()
     assert demo.translate([]) == []
     gnmt = tool(
         "translate", "--model", "demo", "--length-penalty-form", "gnmt", "--length-penalty", "2", texts=SENTENCES
@@ -118,6 +121,10 @@ def test_generates_as_the_tool_does(smollm2: mh.Model, tool: Callable[..., str])
     pieces = smollm2.stream("The sky is", max_new_tokens=4000)
     assert next(pieces) and next(pieces)
     pieces.close()  # type: ignore[attr-defined]
+    halves = tool("generate", smollm2.path, "--prompt", "The sky is", "--max-new-tokens", "12", "--greedy", "--cache", "bfloat16")
+    assert smollm2.generate("The sky is", max_new_tokens=12, search="greedy", cache="bfloat16") == halves[:-1]
+    with pytest.raises(mh.UsageError, match="cache: expected"):
+        smollm2.generate("a", cache="half")  # type: ignore[call-overload]
     scores = smollm2.score(["The sky is blue.", "The sky is spoon."])
     assert scores[0] > scores[1]
 

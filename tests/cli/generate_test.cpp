@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
@@ -242,6 +243,24 @@ TEST(GenerateVerb, SaysThatThePositionsEnd) {
   // Not in the middle of the text.
   const std::string again = "\"$MULTIHEAD\" " + kModel + "--seed 9 --top-k 3 --prompt '" + prompt + "' 2>&1";
   EXPECT_EQ(run_shell(again).out, result.out + result.err);
+}
+
+TEST(GenerateVerb, KeepsKeysAndValuesAsToldTo) {
+  const std::string flags = kModel + "--greedy --max-new-tokens 25 --json --prompt two";
+  const json usual = json::parse(run_tool(flags).out),
+             half = json::parse(run_tool(flags + " --cache bfloat16").out);
+  EXPECT_EQ(json::parse(run_tool(flags + " --cache float32").out), usual);
+  EXPECT_EQ(half["text"], usual["text"]);
+  const double exact = usual["log_probability"], rounded = half["log_probability"];
+  EXPECT_NE(rounded, exact);
+  EXPECT_NEAR(rounded, exact, 0.05 * std::abs(exact));
+  EXPECT_EQ(json::parse(run_tool(flags + " --cache bfloat16 --threads 3").out), half);
+  const std::string beam =
+      kModel +
+      "--beam-size 3 --length-penalty 0 --max-new-tokens 11 --cache bfloat16 --prompt 'the small dog'";
+  EXPECT_EQ(run_tool(beam).out, golden("the small dog", true)["text"].get<std::string>() + "\n");
+  expect_error(run_tool(flags + " --cache half"), 2, "--cache: expected float32|bfloat16, got half");
+  expect_error(run_tool(flags + " --cache ''"), 2, "--cache: expected float32|bfloat16, got nothing");
 }
 
 TEST(GenerateVerb, BadInputIsOneLineAndAStatus) {

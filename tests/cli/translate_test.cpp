@@ -60,6 +60,18 @@ TEST_F(TranslateVerb, GreedyIsABeamOfOne) {
   EXPECT_EQ(translate_text("--greedy --beam-size 2", "").status, 2);
 }
 
+TEST_F(TranslateVerb, TheCacheMayBeOfBfloat16) {
+  const std::string flags = "--n-best 1 --beam-size 3 --max-length 9 ";
+  const ToolResult usual = translate_text(flags, kText[2]),
+                   half = translate_text(flags + "--cache bfloat16", kText[2]);
+  ASSERT_EQ(half.status, 0) << half.err;
+  EXPECT_EQ(translate_text(flags + "--cache float32", kText[2]).out, usual.out);
+  const size_t scores = usual.out.rfind("|||");
+  EXPECT_EQ(half.out.substr(0, scores), usual.out.substr(0, scores));
+  EXPECT_NE(half.out, usual.out);
+  expect_error(translate_text("--cache 16", ""), 2, "--cache: expected float32|bfloat16, got 16");
+}
+
 TEST_F(TranslateVerb, NBestHasIdTextAndScores) {
   const std::vector<std::string> text{kText[0], kText[1]};
   const auto expected =

@@ -213,9 +213,9 @@ TEST_F(GenerateTest, ACacheOfTheLastPromptChangesNothing) {
     std::vector<int32_t> prompt{3, 17, 40, 9};
     for (const std::vector<int32_t>& turn : {std::vector<int32_t>{}, {5, 88, 41}, {12}, {60, 61}}) {
       prompt.insert(prompt.end(), turn.begin(), turn.end());
-      options.cache = nullptr;
+      options.prompt_cache = nullptr;
       const Generated fresh = continued(prompt, options);
-      options.cache = &cache;
+      options.prompt_cache = &cache;
       const Generated found = continued(prompt, options);
       EXPECT_EQ(found.tokens, fresh.tokens);
       EXPECT_EQ(found.end, fresh.end);
@@ -231,9 +231,9 @@ TEST_F(GenerateTest, ACacheOfTheLastPromptChangesNothing) {
     // Another beginning: what is no more the same is read again. The same prompt again: its last token is.
     for (const std::vector<int32_t>& other :
          {std::vector<int32_t>{3, 17, 41}, {3, 17, 41}, {3, 17}, {8, 17}, {1}}) {
-      options.cache = nullptr;
+      options.prompt_cache = nullptr;
       const Generated fresh = continued(other, options);
-      options.cache = &cache;
+      options.prompt_cache = &cache;
       EXPECT_EQ(continued(other, options).tokens, fresh.tokens);
     }
   }
@@ -243,11 +243,11 @@ TEST_F(GenerateTest, WhatTheCacheHoldsIsNotReadAgain) {
   GenerateOptions options{.next_token = NextToken::kGreedy, .max_new_tokens = 3};
   PromptCache right, wrong;
   const std::vector<int32_t> prompt{3, 17, 40, 9, 21, 33, 57, 2};
-  options.cache = &wrong;
+  options.prompt_cache = &wrong;
   continued({80, 81, 82, 83, 84, 85, 86, 87}, options);
   wrong.tokens = prompt;  // which it has not read
   const Generated misled = continued(prompt, options);
-  options.cache = &right;
+  options.prompt_cache = &right;
   const Generated found = continued(prompt, options);
   EXPECT_GT(std::abs(misled.log_probabilities[0] - found.log_probabilities[0]), 1e-3f);
 }
@@ -269,8 +269,9 @@ TEST_F(GenerateTest, RefusesWhatCannotBe) {
   expect_refused({{1}}, {.next_token = NextToken::kBeam, .beam_size = 255, .end_tokens = {2}}, "256");
   expect_refused({{1}}, {.end_tokens = {-3}}, "-3");
   PromptCache cache;
-  expect_refused({{1}, {2}}, {.cache = &cache}, "`cache` is for one prompt, got 2");
-  expect_refused({{1}}, {.next_token = NextToken::kBeam, .cache = &cache}, "`cache` is for sampling");
+  expect_refused({{1}, {2}}, {.prompt_cache = &cache}, "`prompt_cache` is for one prompt, got 2");
+  expect_refused({{1}}, {.next_token = NextToken::kBeam, .prompt_cache = &cache},
+                 "`prompt_cache` is for sampling");
   EncoderDecoder translator(small_shape().config());
   EXPECT_THAT([&] { generate(translator, std::vector<std::vector<int32_t>>{{1}}); },
               ThrowsMessage<UsageError>(HasSubstr("translates")));

@@ -26,6 +26,10 @@ class TalkingValues final : public WeightedValues {
   Var apply(const HeadsOf& whose, Var q, Var k, Var v, const AttentionInputs& inputs,
             const LearnedInputs& learned) const override {
     Tape& tape = whose.context.tape;
+    if (inputs.halves()) {
+      k = widened(tape, inputs.half_k);
+      v = widened(tape, inputs.half_v);
+    }
     const Var scores = mix_maps(tape, attention_scores(tape, q, k, inputs, learned), scores_, inputs);
     const Var taken = at_maps(whose, SitePart::kScores, scores, inputs);
     const Var each = softmax_maps(tape, taken, inputs);
