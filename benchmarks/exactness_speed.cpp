@@ -1,16 +1,21 @@
-// How much of what a causal model says a precision changes (benchmarks/precision.py): exactness_speed MODEL, and then
+// How much of what a causal model says a precision changes, or a cache (benchmarks/precision.py, benchmarks/cache.py):
+// exactness_speed MODEL, and then
 //
 //   lines FILE COUNT        reads the first lines with at least two tokens -> how many tokens they have
+//   text FILE TOKENS COUNT  reads the first lines as COUNT texts of so many tokens -> how many tokens they have
 //   keep                    -> perplexity of the lines; what the model says is what compare compares with
 //   precision NAME          -> 0; products are of this precision from now on (docs/precision.md)
+//   cache NAME              -> 0; texts are read through such a cache from now on (docs/precision.md#the-cache)
 //   compare                 -> perplexity of the lines now
 //   divergence              -> mean KL divergence, in nats, of the next token's probabilities from those kept
 //   first                   -> the share of places with the same most probable token
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/beside_peer.h"
@@ -20,6 +25,7 @@
 #include "multihead/io/lines.h"
 #include "multihead/models/next_words.h"
 #include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace {
 
@@ -31,7 +37,12 @@ class Exactness {
 
   double answer(const std::string& what, std::istringstream& rest) {
     std::string file;
-    size_t count = 0;
+    size_t count = 0, tokens = 0;
+    if (what == "text" && rest >> file >> tokens >> count) return read_as_texts(file, tokens, count);
+    if (what == "cache") {
+      cache_ = mh::cache_type_named(rest);
+      return 0;
+    }
     if (what == "lines" && rest >> file >> count) return read(file, count);
     if (what == "precision") return mh::use_precision_named(*folder_.model, rest);
     if (what == "keep") return run([&](size_t text, Rows rows) { kept_[text] = std::move(rows); });
@@ -55,6 +66,29 @@ class Exactness {
     return static_cast<double>(tokens);
   }
 
+  double read_as_texts(const std::string& file, size_t tokens, size_t count) {
+    std::vector<int32_t> text;
+    for (const std::string& line : mh::read_lines(file)) {
+      if (texts_.size() == count) break;
+      const std::vector<int32_t> ids = folder_.source_tokens().encode_ids(line + "\n");
+      text.insert(text.end(), ids.begin(), ids.end());
+      if (text.size() < tokens) continue;
+      text.resize(tokens);
+      texts_.push_back(std::exchange(text, {}));
+    }
+    kept_.resize(texts_.size());
+    return static_cast<double>(tokens * texts_.size());
+  }
+
+  /// The states of a text: all at once, or through a cache.
+  mh::Var states_of(mh::Context& context, const mh::Sequences& text) const {
+    const mh::LanguageModel& model = folder_.language_model();
+    if (!cache_) return model.read(context, text, {});
+    mh::StackCache cache(*cache_);
+    model.start(context, {}, cache);
+    return model.extend(context, text.ids, {.rows = text.ragged}, cache);
+  }
+
   /// use(text, rows) for each text -> perplexity of all tokens but the first ones.
   template <class Use>
   double run(const Use& use) {
@@ -66,7 +100,7 @@ class Exactness {
       mh::Context context{.tape = tape};
       const mh::Batch batch({texts_[t]});
       const mh::Sequences text = batch.view();
-      const mh::Var states = model.read(context, text, {});
+      const mh::Var states = states_of(context, text);
       const mh::Var logits = model.logits(context, model.word_states(context, states), text);
       Rows rows;
       for (int64_t i = 0; i + 1 < logits.rows(); ++i) {
@@ -101,6 +135,7 @@ class Exactness {
   mh::ModelFolder folder_;
   std::vector<std::vector<int32_t>> texts_;
   std::vector<Rows> kept_;
+  std::optional<mh::CacheType> cache_;
   double divergence_ = 0, first_ = 0, places_ = 0;
 };
 

@@ -3,9 +3,11 @@
 //   peak                    -> GFLOP/s in a loop of multiply-adds on every thread at once
 //   bandwidth               -> GB/s when all threads read 1 GiB in order
 //   precision NAME          -> 0; products are of this precision from now on (docs/precision.md)
+//   cache NAME              -> 0; what was read is kept so from now on (docs/precision.md#the-cache)
 //   prompt TOKENS           -> seconds to read a prompt of so many tokens and say what comes next
 //   streams COUNT NEW       -> seconds for NEW tokens after each of COUNT prompts of 16 tokens, greedy, the prompts' time
 //                           taken off
+//   context TOKENS NEW      -> seconds for NEW tokens behind TOKENS that were read before, greedy
 //   loading                 -> seconds to open the model once more and read one token
 //   memory                  -> MiB this process held at most
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include "benchmarks/precision_command.h"
 #include "multihead/base/random.h"
 #include "multihead/generate.h"
+#include "multihead/generate/prompt_cache.h"
 
 namespace {
 
@@ -38,6 +41,11 @@ class Speed {
     if (what == "memory") return mh::peak_mebibytes();
     if (what == "precision" && rest >> precision_) return use_precision();
     if (what == "loading") return loading();
+    if (what == "cache") {
+      cache_ = mh::cache_type_named(rest);
+      return 0;
+    }
+    if (what == "context" && rest >> count >> more) return behind(count, more);
     if (what == "prompt" && rest >> count) return seconds(1, count, 1);
     if (what == "streams" && rest >> count >> more) return streams(count, more);
     throw mh::UsageError("unknown command: " + what);
@@ -65,18 +73,37 @@ class Speed {
       }
     }
   }
-  double seconds(int prompts, int tokens, int new_tokens) {
+  std::vector<std::vector<int32_t>> random_prompts(int prompts, int tokens) const {
     mh::Random random(seed_);
-    const mh::LanguageModel& model = folder_.language_model();
+    const auto vocabulary = static_cast<uint64_t>(folder_.language_model().facts().vocabulary);
     std::vector<std::vector<int32_t>> ids(static_cast<size_t>(prompts));
     for (auto& prompt : ids) {
-      for (int i = 0; i < tokens; ++i)
-        prompt.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(model.facts().vocabulary))));
+      for (int i = 0; i < tokens; ++i) prompt.push_back(static_cast<int32_t>(random.below(vocabulary)));
     }
+    return ids;
+  }
+
+  /// The prompt is kept, so that only its last token is read again.
+  double behind(int tokens, int new_tokens) {
+    const auto prompt = random_prompts(1, tokens);
+    const auto time = [&](int count) { return seconds(prompt, count, &read_); };
+    time(1);
+    const double first = time(1);
+    return time(1 + new_tokens) - first;
+  }
+
+  double seconds(int prompts, int tokens, int new_tokens) {
+    return seconds(random_prompts(prompts, tokens), new_tokens, nullptr);
+  }
+
+  double seconds(const std::vector<std::vector<int32_t>>& ids, int new_tokens, mh::PromptCache* read) const {
     const mh::Stopwatch watch;
-    const auto texts = mh::generate(
-        model, ids,
-        {.next_token = mh::NextToken::kGreedy, .max_new_tokens = new_tokens, .max_batch_tokens = 1 << 20});
+    const auto texts = mh::generate(folder_.language_model(), ids,
+                                    {.next_token = mh::NextToken::kGreedy,
+                                     .max_new_tokens = new_tokens,
+                                     .max_batch_tokens = 1 << 20,
+                                     .prompt_cache = read,
+                                     .cache = cache_});
     const double time = watch.seconds();
     for (const mh::Generated& text : texts) {
       if (text.end != mh::GenerationEnd::kMaxNewTokens)
@@ -88,6 +115,8 @@ class Speed {
   std::string path_, precision_ = "same";
   uint64_t seed_ = 7;
   mh::ModelFolder folder_;
+  mh::CacheType cache_ = mh::CacheType::kFloat32;
+  mh::PromptCache read_;
 };
 
 int run(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// "precision NAME": what the programs that run beside a peer do with that command.
+// "precision NAME" and "cache NAME": what the programs that run beside a peer do with these commands.
 #pragma once
 
 #include <sstream>
@@ -18,6 +18,15 @@ inline double use_precision_named(Model& model, std::istringstream& rest) {
   if (!precision) throw UsageError("precision: " + precisions_like(name) + ", please");
   use_precision(model, *precision);
   return 0;
+}
+
+/// The type of cache that the command names (docs/precision.md#the-cache).
+inline CacheType cache_type_named(std::istringstream& rest) {
+  std::string name;
+  rest >> name;
+  const auto type = value_named(name, kCacheTypeNames);
+  if (!type) throw UsageError("cache: " + names_listed(kCacheTypeNames) + ", please");
+  return *type;
 }
 
 }  // namespace mh
