@@ -104,8 +104,10 @@ TranslatorShape shape_of(const EncoderDecoderConfig& config) {
       .norm = config.encoder.norm.placement,
       .dropout = config.encoder.dropout,
       .max_positions = config.max_positions,
+      .position_offset = config.position_offset,
       .share_embeddings = config.share_embeddings,
       .scale_embedding = config.embedding.scaled,
+      .norm_embeddings = config.embedding.norm.has_value(),
       .pad_id = config.pad_id,
       .eos_id = config.eos_id,
       .decoder_start_id = config.decoder_start_id};

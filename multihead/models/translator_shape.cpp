@@ -62,8 +62,10 @@ StackConfig stack_of(const TranslatorShape& shape, StackConfig stack, AttentionK
 /// REQUIRES: the numbers of layers are in their range.
 EncoderDecoderConfig config_of(const TranslatorShape& shape) {
   const auto embedding = [&](int32_t vocabulary) {
-    return EmbeddingConfig{
+    EmbeddingConfig config{
         .vocabulary = vocabulary, .d_model = shape.d_model, .scaled = shape.scale_embedding};
+    if (shape.norm_embeddings) config.norm = NormConfig();
+    return config;
   };
   const EncoderDecoderConfig usual;
   return {.embedding = embedding(shape.vocabulary_size),
@@ -71,6 +73,7 @@ EncoderDecoderConfig config_of(const TranslatorShape& shape) {
           .share_embeddings = shape.share_embeddings,
           .tied = shape.share_embeddings,
           .max_positions = shape.max_positions,
+          .position_offset = shape.position_offset,
           .encoder = stack_of(shape, usual.encoder, AttentionKind::kEncoderSelf, shape.encoder_layers,
                               shape.encoder_ff),
           .decoder = stack_of(shape, usual.decoder, AttentionKind::kDecoderSelf, shape.decoder_layers,

@@ -38,7 +38,9 @@ void expect_same(const TranslatorShape& a, const TranslatorShape& b) {
   EXPECT_EQ(a.dropout.activation, b.dropout.activation);
   EXPECT_EQ(a.max_positions, b.max_positions);
   EXPECT_EQ(a.share_embeddings, b.share_embeddings);
+  EXPECT_EQ(a.position_offset, b.position_offset);
   EXPECT_EQ(a.scale_embedding, b.scale_embedding);
+  EXPECT_EQ(a.norm_embeddings, b.norm_embeddings);
   EXPECT_EQ(a.pad_id, b.pad_id);
   EXPECT_EQ(a.eos_id, b.eos_id);
   EXPECT_EQ(a.decoder_start_id, b.decoder_start_id);
@@ -54,6 +56,10 @@ TEST(TranslatorShape, IsFoundAgain) {
   shape.dropout = {.residual = 0.25f, .weights = 0.5f, .activation = 0.125f};
   shape.share_embeddings = shape.scale_embedding = false;
   shape.target_vocabulary_size = 31;
+  expect_same(shape_of(shape.config()), shape);
+  shape.positions = Positions::kLearned;
+  shape.position_offset = 2;
+  shape.norm_embeddings = true;
   expect_same(shape_of(shape.config()), shape);
   // What stands for itself is kept when all attentions say it.
   shape.geometry = {.d_key = 4, .key_heads = 1};
