@@ -192,6 +192,7 @@ void run(TranslateFlags& flags) {
   const ModelFolder folder = load_model(flags.model);
   folder.translator().check(changed);
   flags.options.search.suppressed = folder.suppressed;
+  flags.options.search.forced_first = folder.forced_first;
   if (!folder.generation_remark.empty()) remark(folder.generation_remark);
   Run(flags, folder, changed.empty() ? nullptr : &changed).all();
 }

@@ -63,8 +63,7 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "_from_model_config"},
     {.key = "transformers_version"},
     {.key = "pad_token_id"},
-    {.key = "bos_token_id"},            // a prompt's beginning is the tokenizer's
-    {.key = "decoder_start_token_id"},  // the model's
+    {.key = "bos_token_id"},  // a prompt's beginning is the tokenizer's
     // How much is computed, and what a call returns.
     {.key = "max_length"},  // how long a text may be says each call here
     {.key = "max_new_tokens"},
@@ -131,11 +130,19 @@ std::span<const std::string_view> generation_key_names() {
   return kGenerationNames;
 }
 
-std::string generation_remark(std::string_view json, std::string_view name, int32_t end, bool translates) {
+std::string generation_remark(std::string_view json, std::string_view name, const ModelFacts& facts) {
+  const bool translates = facts.source_vocabulary > 0;
   KnownKeys keys{.obeyed = {"eos_token_id", "suppress_tokens", "bad_words_ids"},
                  .rules = {std::begin(kGenerationRules), std::end(kGenerationRules)}};
-  const std::string ends = fmt::format("[{}, [{}]]", end, end);
+  const std::string ends = fmt::format("[{}, [{}]]", facts.eos_id, facts.eos_id);
   keys.rules.push_back({.key = "forced_eos_token_id", .harmless = ends});
+  const std::string start = fmt::format("[{}]", facts.start_id);  // the model's
+  if (translates) {
+    keys.obeyed.insert("forced_bos_token_id");
+    keys.rules.push_back({.key = "decoder_start_token_id", .harmless = start});
+  } else {
+    keys.rules.push_back({.key = "decoder_start_token_id"});
+  }
   keys.rules.push_back({.key = "num_beams", .harmless = translates ? "[5]" : "[1]"});
   keys.rules.push_back({.key = "do_sample", .harmless = translates ? "[false]" : "[true]"});
   const auto document = parse_json_strictly(json, name);
@@ -144,6 +151,16 @@ std::string generation_remark(std::string_view json, std::string_view name, int3
   if (found.unused.empty()) return {};
   return found.with("counts here as no default; the options of the call say how words are chosen",
                     "count here as no defaults; the options of the call say how words are chosen");
+}
+
+std::string generation_part(std::string_view config, std::string_view name) {
+  auto document = parse_json_strictly(config, name);
+  if (!document.is_object()) return std::string(config);
+  nlohmann::json part = nlohmann::json::object();
+  for (const std::string_view key : kGenerationNames) {
+    if (const auto found = document.find(key); found != document.end()) part[std::string(key)] = *found;
+  }
+  return part.dump();
 }
 
 }  // namespace mh

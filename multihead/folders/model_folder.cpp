@@ -197,8 +197,10 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     folder.suppressed = read_suppressed_tokens(json, path, facts.vocabulary);
     refuse_to_suppress_all(folder.suppressed, facts, path);
     folder.end_tokens = read_end_tokens(json, path, facts.vocabulary);
-    if (from.has(kGenerationConfigFile))
-      folder.generation_remark = generation_remark(json, path, facts.eos_id, facts.source_vocabulary > 0);
+    if (folder.model->kind() == ModelKind::kTranslator)
+      folder.forced_first = read_forced_first(json, path, facts.vocabulary);
+    folder.generation_remark =
+        generation_remark(from.has(kGenerationConfigFile) ? json : generation_part(json, path), path, facts);
   }
   folder.not_read = weights.get();
   folder.source = std::move(source);

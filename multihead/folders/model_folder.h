@@ -48,6 +48,9 @@ struct ModelFolder {
   std::vector<int32_t> suppressed;
   /// Tokens that end a generated text: eos_token_id of generation_config.json, which may be several.
   std::vector<int32_t> end_tokens;
+  /// The token with which every translation begins: forced_bos_token_id of generation_config.json. Nothing: none is forced, or
+  /// it is no translator.
+  std::optional<int32_t> forced_first;
   /// A line for who generates or translates: keys of generation_config.json with which transformers would choose other words
   /// (folders/generation_keys.h). It is no part of remark(). Empty: there are none.
   std::string generation_remark;

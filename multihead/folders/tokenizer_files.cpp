@@ -117,6 +117,21 @@ std::vector<int32_t> read_end_tokens(std::string_view text, std::string_view nam
   return ids;
 }
 
+std::optional<int32_t> read_forced_first(std::string_view text, std::string_view name, int32_t vocabulary) {
+  constexpr const char* kKey = "forced_bos_token_id";
+  const json document = parse_object(text, name);
+  auto found = document.find(kKey);
+  if (found == document.end() || found->is_null()) {
+    // The older key of BART's config.json.
+    const auto forces = document.find("force_bos_token_to_be_generated");
+    found = forces != document.end() && *forces == true ? document.find("bos_token_id") : document.end();
+    if (found == document.end() || found->is_null()) return std::nullopt;
+  }
+  std::vector<int32_t> ids;
+  add_token_id(*found, kKey, name, vocabulary, ids);
+  return ids.front();
+}
+
 std::string read_chat_template(std::string_view text, std::string_view name) {
   const json document = parse_object(text, name);
   const auto found = document.find("chat_template");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ std::vector<int32_t> read_suppressed_tokens(std::string_view json, std::string_v
 /// Returns eos_token_id, one or a list: the tokens that end a text. Those that are not below `vocabulary` never come and are
 /// left out. Throws FormatError that starts with `name`.
 std::vector<int32_t> read_end_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
+/// Returns forced_bos_token_id, the first token of each translation; nothing where it is null or missing. Throws FormatError
+/// that starts with `name`.
+std::optional<int32_t> read_forced_first(std::string_view json, std::string_view name, int32_t vocabulary);
 /// Returns chat_template of a tokenizer_config.json, the Jinja text that makes a prompt of messages; of a list
 /// of templates the one named "default". Empty when there is none. Throws FormatError that starts with `name`.
 std::string read_chat_template(std::string_view json, std::string_view name);

@@ -74,7 +74,7 @@ class BeamSearch {
     finished_.resize(static_cast<size_t>(sentences));
     for (int32_t s = 0; s < sentences; ++s) {
       longest_.push_back(longest(source.ragged->length(s)));
-      prefix_.check(s, longest_.back());
+      prefix_.check(s, longest_.back(), options.forced_first);
       rows_.add({.token = facts_.start_id, .log_probability = 0}, 0, s, 0);
     }
     heads_.resize(beam_);
@@ -131,6 +131,12 @@ class BeamSearch {
     const int32_t wanted = std::min(grow + static_cast<int32_t>(ends_.size()), kMaxCandidates);
     candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : wanted, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
+    if (step_ == 0 && options_.forced_first) {
+      std::fill(candidates_.begin(), candidates_.end(), Candidate{0, kImpossible});
+      for (size_t row = 0; row < rows_.size(); ++row)
+        candidates_[row * static_cast<size_t>(candidates_a_row_)] = {*options_.forced_first, 0};
+      return;
+    }
     if (!prefix_.holds_all(step_, rows_.sources)) {
       decoding_.next_words().best({.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_,
                                   decoding_.scratch());
@@ -264,6 +270,10 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Seque
   for (const auto* list : {&options.suppressed, &options.end_tokens}) {
     check_ids({list, 1},
               {.what = "suppressed and end tokens", .vocabulary = decoding.model().facts().vocabulary});
+  }
+  if (options.forced_first) {
+    const std::vector<int32_t> first = {*options.forced_first};
+    check_ids({&first, 1}, {.what = "forced_first", .vocabulary = decoding.model().facts().vocabulary});
   }
   if (!prefixes.empty() && prefixes.size() != static_cast<size_t>(source.ragged->sequences())) {
     throw ShapeError(fmt::format("beam search: {} prefixes for {} sources; give one each or none",

@@ -13,12 +13,18 @@ ForcedPrefix::ForcedPrefix(const LanguageModel& model, std::span<const std::vect
   for (const auto& prefix : prefixes) longest_ = std::max(longest_, static_cast<int32_t>(prefix.size()));
 }
 
-void ForcedPrefix::check(int32_t s, int32_t longest) const {
+void ForcedPrefix::check(int32_t s, int32_t longest, std::optional<int32_t> first) const {
   if (longest_ == 0) return;
   const auto& prefix = prefixes_[static_cast<size_t>(s)];
   if (prefix.size() > static_cast<size_t>(longest)) {
     throw UsageError(
         fmt::format("prefix of {} tokens: expected at most the longest length {}", prefix.size(), longest));
+  }
+  if (first && !prefix.empty() && prefix.front() != *first) {
+    throw UsageError(
+        fmt::format("prefix: it begins with token {}, and all translations of this model with {} "
+                    "(forced_bos_token_id); put that before it",
+                    prefix.front(), *first));
   }
   for (const int32_t token : prefix) {
     const ModelFacts facts = model_.facts();

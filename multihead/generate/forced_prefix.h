@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,9 +17,9 @@ class ForcedPrefix {
   /// prefixes: empty, or one for each sentence.
   ForcedPrefix(const LanguageModel& model, std::span<const std::vector<int32_t>> prefixes);
 
-  /// Throws UsageError when the prefix of sentence s is longer than `longest`, or has an end token or a
-  /// token that the model does not have.
-  void check(int32_t s, int32_t longest) const;
+  /// Throws UsageError when the prefix of sentence s is longer than `longest`, has an end token or a
+  /// token that the model does not have, or begins with another token than the one that all translations begin with.
+  void check(int32_t s, int32_t longest, std::optional<int32_t> first) const;
   /// Whether the next token of this sentence is given by its prefix.
   bool holds(int32_t step, int32_t sentence) const {
     return step < longest_ && static_cast<size_t>(step) < prefixes_[static_cast<size_t>(sentence)].size();

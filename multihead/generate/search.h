@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "multihead/io/config.h"
@@ -47,6 +48,9 @@ struct SearchOptions {
   /// Tokens that are never generated, besides the padding token and the decoder's start token of a
   /// translator. End tokens are always allowed, even if they are listed.
   std::vector<int32_t> suppressed = {};
+  /// The first token of each translation, which is then no choice: its log-probability counts as 0, as in transformers. A prefix
+  /// must begin with it.
+  std::optional<int32_t> forced_first = std::nullopt;
 
   template <class V>
   void visit(V& v) {

@@ -24,6 +24,7 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
   TranslateOptions wanted = options;
   auto& suppressed = wanted.search.suppressed;
   suppressed.insert(suppressed.end(), folder.suppressed.begin(), folder.suppressed.end());
+  wanted.search.forced_first = folder.forced_first;
   std::vector<std::string> translations;
   translations.reserve(lines.size());
   for (const auto& hypotheses : translate(folder.translator(), sources, wanted))

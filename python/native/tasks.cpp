@@ -42,6 +42,7 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
                                           const Progress& progress) {
   auto options = settings_of<TranslateOptions>(settings, "translate");
   options.search.suppressed = loaded.folder().suppressed;
+  options.search.forced_first = loaded.folder().forced_first;
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
   return long_call([&] {

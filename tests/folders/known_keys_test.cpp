@@ -97,7 +97,8 @@ TEST(KnownKeys, ReadersOfOneObjectAddWhatTheyKnow) {
 
 TEST(GenerationKeys, AreNamedWhereTransformersWouldChooseOtherWords) {
   const auto remark = [](const char* json, bool translates = false) {
-    return generation_remark(json, "generation_config.json", 5, translates);
+    return generation_remark(json, "generation_config.json",
+                             {.source_vocabulary = translates ? 7 : 0, .eos_id = 5, .start_id = 3});
   };
   EXPECT_EQ(remark(R"({"eos_token_id": [5, 7], "max_length": 20, "temperature": 1.0, "forced_eos_token_id": 5,
                        "num_beams": 1, "bad_words_ids": [[3]], "transformers_version": "5"})"),

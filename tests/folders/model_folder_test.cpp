@@ -150,8 +150,7 @@ TEST_F(SavedFolder, HoldsTheFilesOfAHuggingFaceFolder) {
   EXPECT_EQ(generation["max_length"], 29);
   EXPECT_EQ(generation["num_beams"], 5);
   EXPECT_EQ(generation["early_stopping"], true);  // with which transformers searches as we do
-  EXPECT_EQ(generation_remark(generation.dump(), "generation_config.json", generation["eos_token_id"], true),
-            "");
+  EXPECT_EQ(generation_remark(generation.dump(), "generation_config.json", model.facts()), "");
 
   const auto tokens = json_of(folder / "tokenizer_config.json");
   EXPECT_EQ(tokens["tokenizer_class"], "PreTrainedTokenizerFast");

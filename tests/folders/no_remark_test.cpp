@@ -37,10 +37,16 @@ TEST(NoRemark, OnWhatTransformersSavesByDefault) {
       EXPECT_THAT(read_plan(files[kConfigFile].dump(), kConfigFile).remarks, testing::IsEmpty())
           << file << ", " << family;
       if (!files.contains(kGenerationConfigFile)) continue;
-      const auto end = files[kConfigFile].find("eos_token_id");
-      const bool has_end = end != files[kConfigFile].end() && end->is_number();
+      const nlohmann::json& config = files[kConfigFile];
+      const auto id = [&config](const char* key) {
+        const auto found = config.find(key);
+        return found != config.end() && found->is_number() ? found->get<int32_t>() : -1;
+      };
+      const bool translates = config.value("is_encoder_decoder", false);
       EXPECT_EQ(generation_remark(files[kGenerationConfigFile].dump(), kGenerationConfigFile,
-                                  has_end ? end->template get<int32_t>() : -1, family == "marian"),
+                                  {.source_vocabulary = translates ? 7 : 0,
+                                   .eos_id = id("eos_token_id"),
+                                   .start_id = id("decoder_start_token_id")}),
                 "")
           << file << ", " << family;
     }

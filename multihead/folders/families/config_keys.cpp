@@ -74,7 +74,7 @@ constexpr KeyRule kEveryConfig[] = {
 KnownKeys keys_of_every_config() {
   KnownKeys keys{.obeyed = {"model_type", kOwnHeads},
                  .rules = {std::begin(kEveryConfig), std::end(kEveryConfig)}};
-  // Before generation_config.json there was, config.json said such things, which transformers 5 ignores there.
+  // Before generation_config.json there was, config.json said such things (generation_part()).
   for (const std::string_view name : generation_key_names()) keys.rules.push_back({.key = name});
   return keys;
 }

@@ -72,6 +72,7 @@ std::vector<std::vector<int32_t>> greedy_translations(const ModelFolder& folder,
   options.search.max_length = std::max(1, std::min(256, folder.translator().config().max_positions - 1));
   options.search.max_length_factor = 4;
   options.search.suppressed = folder.suppressed;
+  options.search.forced_first = folder.forced_first;
   options.sites = sites;
   std::vector<std::vector<int32_t>> targets;
   for (auto& hypotheses : translate(folder.translator(), sources, options)) {
