@@ -58,9 +58,11 @@ ordered_json describe(const ModelFolder& folder) {
   json["vocabulary"] = {{"source", c.vocabulary_size},
                         {"target", c.target_vocabulary()},
                         {"shared_embeddings", c.share_embeddings},
-                        {"scaled_embeddings", c.scale_embedding}};
+                        {"scaled_embeddings", c.scale_embedding},
+                        {"normed_embeddings", c.norm_embeddings}};
   json["token_ids"] = {{"pad", c.pad_id}, {"end", c.eos_id}, {"decoder_start", c.decoder_start_id}};
   json["suppressed"] = folder.suppressed;
+  if (folder.forced_first) json["forced_first"] = *folder.forced_first;
   json["dropout"] = {{"residual", rounded(c.dropout.residual)},
                      {"weights", rounded(c.dropout.weights)},
                      {"activation", rounded(c.dropout.activation)}};
@@ -95,9 +97,14 @@ std::string table(const ModelFolder& folder) {
   if (const ordered_json fields = unusual_heads(c.geometry); !fields.empty()) line("heads", fields.dump());
   line("activation", name_of(c.activation, kActivationNames));
   line("positions", positions_text(c.positions, c.max_positions));
-  line("vocabulary", fmt::format("{} source, {} target; {} embeddings{}", c.vocabulary_size,
+  line("vocabulary", fmt::format("{} source, {} target; {} embeddings{}{}", c.vocabulary_size,
                                  c.target_vocabulary(), c.share_embeddings ? "shared" : "separate",
-                                 c.scale_embedding ? fmt::format(", times sqrt({})", c.d_model) : ""));
+                                 c.scale_embedding ? fmt::format(", times sqrt({})", c.d_model) : "",
+                                 c.norm_embeddings ? ", normed" : ""));
+  if (const auto first = folder.forced_first) {
+    const std::string token = folder.tokenizer ? " = " + folder.target_tokens().token_of(*first) : "";
+    line("begins with", fmt::format("{}{}, every translation", *first, token));
+  }
   line("tokenizer", tokenizer_text(folder.tokenizer, folder.model->facts()));
   if (folder.target_tokenizer)
     line("for target", tokenizer_text(folder.target_tokenizer, folder.model->facts()));

@@ -77,7 +77,7 @@ int64_t CheckTexts::rows() const {
 
 CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> lines, int32_t new_tokens) {
   const ModelFacts facts = folder.model->facts();
-  const bool reads_text = folder.tokenizer.has_value();
+  const bool reads_text = folder.tokenizer && !puts_language_codes(folder, *folder.tokenizer);
   if (!lines.empty() && !reads_text) folder.source_tokens();  // says what is missing
   if (lines.empty() && reads_text) lines = own_lines();
   std::vector<std::vector<int32_t>> ids = ids_of(folder, lines, false);

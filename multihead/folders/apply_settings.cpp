@@ -201,7 +201,9 @@ class Applied {
 
   /// A vocabulary without such a token is refused (tokenizer_fit.h) rather than given a new one.
   bool is_needed(std::string_view key) const {
-    const bool translator = settings_.model_type == "marian" || settings_.model_type == "multihead";
+    constexpr std::string_view kTranslators[] = {"marian", "multihead", "bart", "mbart"};
+    const bool translator = std::find(std::begin(kTranslators), std::end(kTranslators),
+                                      settings_.model_type) != std::end(kTranslators);
     return key == "unk_token" || key == "sep_token" || key == "cls_token" ||
            (translator && (key == "eos_token" || key == "pad_token"));
   }

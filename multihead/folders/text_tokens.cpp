@@ -22,16 +22,28 @@ bool has_token_types(const ModelFolder& folder) {
 
 }  // namespace
 
+bool puts_language_codes(const ModelFolder& folder, const Tokenizer& tokenizer) {
+  return folder.model_type == "mbart" &&
+         tokenizer.encode_ids("") != std::vector<int32_t>{folder.model->facts().eos_id};
+}
+
 TextReader::TextReader(const ModelFolder& folder, const Options& options)
     : folder_(folder),
       tokenizer_(options.tokenizer != nullptr ? *options.tokenizer : folder.source_tokens()),
       longest_(options.longest),
-      cut_{.opening = options.of_translator ? 0 : opening_tokens(tokenizer_),
+      cut_{.opening = opening_tokens(tokenizer_),
            .closing = options.of_translator ? 0 : closing_tokens(tokenizer_),
            .end = tokenizer_.cut_end()},
       offsets_(options.offsets),
       has_types_(has_token_types(folder) && tokenizer_.gives_types()) {
-  if (options.of_translator) end_ = folder.model->facts().eos_id;
+  if (!options.of_translator) return;
+  end_ = folder.model->facts().eos_id;
+  if (puts_language_codes(folder, tokenizer_)) {
+    throw UsageError(
+        fmt::format("the tokenizer of {} puts codes of languages around a text, which is not done here; "
+                    "give token ids, `token_ids`",
+                    folder.path.string()));
+  }
 }
 
 bool TextReader::has_unknown(std::span<const int32_t> ids) const {

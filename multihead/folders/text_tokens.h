@@ -4,7 +4,7 @@
 //
 //   a text       [CLS] text [SEP]                 loses its end before the closing special tokens
 //   a pair       [CLS] first [SEP] second [SEP]   the longer of the two loses its end, until both are equally long
-//   translator   text                             loses its end token, for which a place is kept
+//   translator   text                             loses its end token, for which a place is kept; BART's begins with <s>
 //
 // Where the tokenizer says so (Tokenizer::cut_end()), texts lose their start instead of their end.
 #pragma once
@@ -34,6 +34,10 @@ struct TextTokens {
   bool has_unknown = false;  // one of these was the tokenizer's unknown token
 };
 
+/// Whether a tokenizer puts codes of languages around the texts of a translator, as mBART's does: which code stands where depends
+/// on both languages, and is not done here.
+bool puts_language_codes(const ModelFolder& folder, const Tokenizer& tokenizer);
+
 class TextReader {
  public:
   struct Options {
@@ -42,7 +46,8 @@ class TextReader {
     bool of_translator = false;            // texts lose their end token, for which a place is kept
     bool offsets = false;                  // of single texts
   };
-  /// `folder` and the tokenizer must outlive this. Throws FileError when it has none.
+  /// `folder` and the tokenizer must outlive this. Throws FileError when it has none, UsageError when it
+  /// puts_language_codes().
   TextReader(const ModelFolder& folder, const Options& options);
   TextReader(const ModelFolder& folder, size_t longest) : TextReader(folder, Options{.longest = longest}) {}
 

@@ -17,6 +17,7 @@ constexpr std::array kClassNames = {
     ClassName{"DistilBertTokenizer", TokenizerClass::kBert},
     ClassName{"MPNetTokenizer", TokenizerClass::kMpnet},
     ClassName{"RobertaTokenizer", TokenizerClass::kRoberta},
+    ClassName{"BartTokenizer", TokenizerClass::kRoberta},
     ClassName{"GPT2Tokenizer", TokenizerClass::kGpt2},
     ClassName{"CodeGenTokenizer", TokenizerClass::kGpt2},  // other offsets alone
     ClassName{"GPTNeoXTokenizer", TokenizerClass::kGptNeox},
@@ -36,6 +37,7 @@ constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {
     {"distilbert", "BertTokenizer"},
     {"mpnet", "MPNetTokenizer"},
     {"roberta", "RobertaTokenizer"},
+    {"bart", "RobertaTokenizer"},
     {"xlm-roberta", "XLMRobertaTokenizer"},
     {"camembert", "CamembertTokenizer"},
     {"gpt2", "GPT2Tokenizer"},

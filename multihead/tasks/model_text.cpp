@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -58,8 +59,10 @@ ModelText::Ids ModelText::sources(const std::vector<std::string>& lines, const L
 
 ModelText::Ids ModelText::sources_to_translate(const std::vector<std::string>& lines, const LinesFrom& from) {
   Ids ids = sources(lines, from);
+  // Nothing but special tokens: the end, behind what BART puts before a text.
+  const size_t around = 1 + (options_.form == LineForm::kText ? opening_tokens(folder_.source_tokens()) : 0);
   for (auto& source : ids) {
-    if (source.size() == 1) source.clear();  // the end token alone
+    if (source.size() <= around) source.clear();
   }
   return ids;
 }
@@ -98,7 +101,11 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
     long_lines.tell(lines.size(), options_.remark);
   }
   if (is_source) {
-    for (auto& source : ids) source.push_back(facts.eos_id);
+    // mBART's sources have a language's code behind their end.
+    for (auto& source : ids) {
+      if (std::find(source.begin(), source.end(), facts.eos_id) == source.end())
+        source.push_back(facts.eos_id);
+    }
   }
   return ids;
 }

@@ -199,6 +199,19 @@ TEST_F(InfoOfPrunedModel, TellsTheHeadsOfAllLayers) {
   EXPECT_EQ(nlohmann::json::parse(run_tool("info --json '" + folder + "'").out)["encoder"]["heads"], 3);
 }
 
+TEST(InfoVerb, SaysWhatBartsEmbeddingsAreAndHowTranslationsBegin) {
+  const std::string folder = goldens_folder() + "/bart/text";
+  const auto [status, output, errors] = run_tool("info " + folder);
+  EXPECT_EQ(status, 0) << errors;
+  EXPECT_THAT(output, AllOf(HasSubstr("bart, post-norm encoder-decoder"),
+                            HasSubstr("positions     learned, up to 29 tokens"),
+                            HasSubstr("293 source, 293 target; shared embeddings, normed\n"),
+                            HasSubstr("begins with   0 = <s>, every translation\n")));
+  const auto json = nlohmann::json::parse(run_tool("info --json " + folder).out);
+  EXPECT_EQ(json["vocabulary"]["normed_embeddings"], true);
+  EXPECT_EQ(json["forced_first"], 0);
+}
+
 // The example is a head that the model has.
 TEST(InfoVerb, NamesAHeadOfTheModel) {
   const std::pair<const char*, const char*> models[] = {

@@ -64,8 +64,19 @@ LAYER_NORMED = dict(
     bos_token_id=0,
     eos_token_id=1,
 )
+TRANSLATOR = dict(
+    vocab_size=29,
+    d_model=12,
+    encoder_layers=2,
+    decoder_layers=1,
+    encoder_attention_heads=3,
+    decoder_attention_heads=2,
+    encoder_ffn_dim=7,
+    decoder_ffn_dim=11,
+    max_position_embeddings=13,
+)
 DECODERS = {
-    "gemma2", "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "marian", "mistral", "olmo2", "opt", "phi", "phi3", "qwen2",
+    "bart", "mbart", "gemma2", "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "marian", "mistral", "olmo2", "opt", "phi", "phi3", "qwen2",
     "qwen3", "smollm3",
 }  # fmt: skip
 # Family: names of classes, sizes. The models of a kind have the same weights file where they can.
@@ -194,6 +205,8 @@ FAMILIES = {
         "SmolLM3ForCausalLM",
         DECODER | dict(use_sliding_window=True, sliding_window=4, no_rope_layers=[1, 0], pad_token_id=2, layer_types=None),
     ),
+    "bart": ("BartConfig", "BartForConditionalGeneration", TRANSLATOR),
+    "mbart": ("MBartConfig", "MBartForConditionalGeneration", TRANSLATOR | dict(decoder_start_token_id=3)),
     "marian": (
         "MarianConfig",
         "MarianMTModel",
@@ -324,7 +337,19 @@ PART_TYPES = {key: value and {"partial_rotary_factor": 0.75, **value} for key, v
 }
 # Null for a key that has a value.
 NULLS = {"sliding_window (null)": None, "pad_token_id (null)": None}
+BART = {
+    "hidden_size": 18,
+    "num_attention_heads": 4,
+    "normalize_before": True,
+    "normalize_embedding": False,
+    "static_position_embeddings": True,
+    "extra_pos_embeddings": 3,
+    "force_bos_token_to_be_generated": True,
+    "decoder_vocab_size": 31,
+}
 MORE = {
+    "bart": BART,
+    "mbart": BART | {"normalize_before": False},
     "distilbert": {"hidden_size": 18, "num_attention_heads": 2, "is_decoder": True},
     "gpt2": {"hidden_size": 18, "num_attention_heads": 2, "n_ctx": 5},
     "marian": {
@@ -511,7 +536,7 @@ def numbers_of(folder, model_class, dtype=torch.float64):
     model.config.return_dict = True  # which changes what a call returns, not what it computes
     try:
         with torch.no_grad():
-            if model.config.model_type == "marian":
+            if model.config.model_type in ("bart", "marian", "mbart"):
                 start = model.config.decoder_start_token_id
                 out = model(
                     input_ids=torch.tensor([SOURCE]),

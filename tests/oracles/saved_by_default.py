@@ -26,6 +26,8 @@ CLASSES = {
     "qwen2": "Qwen2",
     "qwen3": "Qwen3",
     "marian": "Marian",
+    "bart": "Bart",
+    "mbart": "MBart",
     "gemma2": "Gemma2",
     "gemma3_text": "Gemma3Text",
     "gpt_neo": "GPTNeo",

@@ -20,6 +20,7 @@ namespace mh {
 
 // THE LIST: a line for each kNAMEFamily that a file of this folder defines.
 #define MULTIHEAD_FAMILIES(LINE) \
+  LINE(Bart)                     \
   LINE(Bert)                     \
   LINE(Camembert)                \
   LINE(DistilBert)               \
@@ -30,6 +31,7 @@ namespace mh {
   LINE(GptNeox)                  \
   LINE(Llama)                    \
   LINE(Marian)                   \
+  LINE(Mbart)                    \
   LINE(Mistral)                  \
   LINE(ModernBert)               \
   LINE(Mpnet)                    \

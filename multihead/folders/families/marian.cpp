@@ -9,31 +9,17 @@
 #include <optional>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/families/translator_fields.h"
 #include "multihead/folders/family_names.h"
 #include "multihead/folders/known_keys.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/write_parameters.h"
 #include "multihead/io/config.h"
-#include "multihead/models/config_names.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {
 
-constexpr Rule<int32_t> kWidths{.low = 1, .high = 1 << 16, .required = true};
-constexpr Rule<int32_t> kLayerCounts{.low = 1, .high = 1024, .required = true};
-constexpr Rule<int32_t> kInnerWidths{.low = 1, .high = 1 << 20, .required = true};
-constexpr Rule<int32_t> kVocabularies{.low = 2, .high = 1 << 24, .required = true};
-constexpr ConfigNames kFieldNames = {.vocabulary = "vocab_size",
-                                     .target_vocabulary = "decoder_vocab_size",
-                                     .encoder_heads = "encoder_attention_heads",
-                                     .decoder_heads = "decoder_attention_heads",
-                                     .encoder_ff = "encoder_ffn_dim",
-                                     .decoder_ff = "decoder_ffn_dim",
-                                     .max_positions = "max_position_embeddings",
-                                     .pad_id = "pad_token_id",
-                                     .eos_id = "eos_token_id",
-                                     .start_id = "decoder_start_token_id"};
 constexpr std::string_view kMarian = "marian", kMultihead = "multihead";
 
 // The fields both model types have. Where a key may be missing, the start value is MarianConfig's default.
@@ -61,38 +47,29 @@ struct MarianFields {
   void visit(V& v) {
     v("model_type", model_type);
     v("architectures", architectures);
-    v("d_model", shape.d_model, kWidths);
-    v("encoder_layers", shape.encoder_layers, kLayerCounts);
-    v("decoder_layers", shape.decoder_layers, kLayerCounts);
-    v("encoder_attention_heads", shape.encoder_heads, kWidths);
-    v("decoder_attention_heads", shape.decoder_heads, kWidths);
-    v("encoder_ffn_dim", shape.encoder_ff, kInnerWidths);
-    v("decoder_ffn_dim", shape.decoder_ff, kInnerWidths);
-    v("activation_function", shape.activation, kHuggingFaceActivations);
-    v("max_position_embeddings", shape.max_positions, {.low = 1, .high = 1 << 20});
-    v("scale_embedding", shape.scale_embedding);
-    v("vocab_size", shape.vocabulary_size, kVocabularies);
-    v("decoder_vocab_size", target_vocabulary, {.low = kVocabularies.low, .high = kVocabularies.high});
+    visit_sizes(v, shape, SizesMayMiss::kNo);
+    v("decoder_vocab_size", target_vocabulary, {.low = 2, .high = 1 << 24});
     v("share_encoder_decoder_embeddings", tying.source_and_target);
     v("tie_word_embeddings", tying.target_and_output);
     v("pad_token_id", shape.pad_id, {.low = 0, .high = kTokenIds.high, .required = true});
     v("eos_token_id", shape.eos_id, {.low = 0, .high = kTokenIds.high});
     v("decoder_start_token_id", decoder_start, {.low = 0, .high = kTokenIds.high});
-    v("dropout", shape.dropout.residual);
-    v("attention_dropout", shape.dropout.weights);
-    v("activation_dropout", shape.dropout.activation);
+    visit_dropout(v, shape);
     if (model_type == kMultihead) {
       v("norm", shape.norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
       v("head_geometry", shape.geometry);
       if (!writing || !shape.own_heads.empty()) v("own_heads", shape.own_heads);
       v("positions", shape.positions, kPositionNames);
+      v("normalize_embedding", shape.norm_embeddings);
+      if (!writing || shape.position_offset != 0)
+        v("position_offset", shape.position_offset, {.low = 0, .high = 1024});
     }
     v("multihead_files", files);
     if (writing) {
       constant(v, "forced_eos_token_id", shape.eos_id);
       constant(v, "static_position_embeddings", shape.positions == Positions::kSinusoidal);
       constant(v, "normalize_before", shape.norm == NormPlacement::kPre);
-      constant(v, "normalize_embedding", false);
+      if (model_type == kMarian) constant(v, "normalize_embedding", false);
       constant(v, "encoder_layerdrop", 0.0);
       constant(v, "decoder_layerdrop", 0.0);
       constant(v, "is_encoder_decoder", true);
@@ -121,7 +98,7 @@ MarianFields read_fields(std::string_view json, std::string_view name, std::stri
   const int32_t target = fields.target_vocabulary.value_or(shape.vocabulary_size);
   shape.target_vocabulary_size = target == shape.vocabulary_size ? 0 : target;
 
-  std::vector<std::string> wrong = problems_of(shape, kFieldNames);
+  std::vector<std::string> wrong = problems_of(shape, kTranslatorFields);
   if (tying.source_and_target && !tying.all() && shape.target_vocabulary_size != 0)
     wrong.push_back(fmt::format("decoder_vocab_size is {}; one embedding for both sides needs vocab_size, {}",
                                 target, shape.vocabulary_size));
@@ -156,11 +133,6 @@ FolderPlan read_marian(std::string_view json, std::string_view name) {
 FolderPlan read_multihead(std::string_view json, std::string_view name) {
   return read_encoder_decoder(json, name, kMultihead);
 }
-
-// num_attention_heads is the encoder's, as num_hidden_layers.
-constexpr KeyAlias kMarianAliases[] = {{"hidden_size", "d_model"},
-                                       {"num_attention_heads", "encoder_attention_heads"},
-                                       {"num_hidden_layers", "encoder_layers"}};
 
 KnownKeys encoder_decoder_keys(std::string_view model_type) {
   constexpr std::string_view kNoSuch = "expected what MarianMTModel computes";
@@ -201,32 +173,13 @@ KnownKeys multihead_keys() {
 
 }  // namespace
 
-constexpr OracleAttention kMarianAttentions[] = {{.module = "self_attn",
-                                                  .queries = "self_attn.q_proj",
-                                                  .keys = "self_attn.k_proj",
-                                                  .output = "self_attn.out_proj",
-                                                  .sum_norm = "self_attn_layer_norm"},
-                                                 {.site = "cross_attention",
-                                                  .module = "encoder_attn",
-                                                  .queries = "encoder_attn.q_proj",
-                                                  .keys = "encoder_attn.k_proj",
-                                                  .output = "encoder_attn.out_proj",
-                                                  .sum_norm = "encoder_attn_layer_norm"}};
-constexpr OracleStack kMarianStacks[] = {
-    {.name = "encoder",
-     .layers = "encoder.layers",
-     .attentions = std::span(kMarianAttentions).first(1),
-     .second_linear = "fc2"},
-    {.name = "decoder", .layers = "decoder.layers", .attentions = kMarianAttentions, .second_linear = "fc2"}};
-constexpr OracleModules kMarianOracle = {.stacks = kMarianStacks};
-
 extern const Family kMarianFamily;
 const Family kMarianFamily = {kMarian,
                               "an encoder-decoder of MarianMTModel",
                               read_marian,
                               marian_keys,
-                              kMarianAliases,
-                              &kMarianOracle,
+                              kTranslatorAliases,
+                              &kSummedOracle,
                               encoder_decoder_contents};
 extern const Family kMultiheadFamily;
 const Family kMultiheadFamily = {
@@ -240,8 +193,8 @@ std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   geometry.heads = HeadGeometry().heads;
   geometry.initialisation = HeadGeometry().initialisation;
   const bool canonical = geometry == HeadGeometry() && shape.own_heads.empty();
-  const bool marian =
-      shape.norm == NormPlacement::kPost && shape.positions == Positions::kSinusoidal && canonical;
+  const bool marian = shape.norm == NormPlacement::kPost && shape.positions == Positions::kSinusoidal &&
+                      !shape.norm_embeddings && canonical;
   return marian ? kMarian : kMultihead;
 }
 

@@ -1,4 +1,4 @@
-// What the tensors of an encoder-decoder are called in its files, and which of them are no parameters.
+// What the tensors of an encoder-decoder are called in its files, Marian's or BART's, and which of them are no parameters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/marian.h"
+#include "multihead/folders/families/translator_fields.h"
 #include "multihead/folders/family_names.h"
 #include "multihead/kernels/embedding.h"
 
@@ -15,14 +16,8 @@ namespace {
 
 using Layout = TensorPlace::Layout;
 
-constexpr const char* kShared = "model.shared.weight";
-constexpr const char* kSource = "model.encoder.embed_tokens.weight";
-constexpr const char* kTarget = "model.decoder.embed_tokens.weight";
-constexpr const char* kOutput = "lm_head.weight";
-
 struct Renaming {
-  std::string_view ours;
-  std::string_view marian;
+  std::string_view ours, theirs;
 };
 constexpr std::array<Renaming, 6> kBlocks{{{"self_attention", "self_attn"},
                                            {"cross_attention", "encoder_attn"},
@@ -32,8 +27,7 @@ constexpr std::array<Renaming, 6> kBlocks{{{"self_attention", "self_attn"},
                                            {"feed_forward_norm", "final_layer_norm"}}};
 
 struct LeafRenaming {
-  std::string_view ours;
-  std::string_view marian;
+  std::string_view ours, theirs;
   Layout layout;
 };
 constexpr std::array<LeafRenaming, 14> kLeaves{{{"w_q", "q_proj.weight", Layout::kTransposed},
@@ -51,30 +45,47 @@ constexpr std::array<LeafRenaming, 14> kLeaves{{{"w_q", "q_proj.weight", Layout:
                                                 {"gain", "weight", Layout::kVector},
                                                 {"bias", "bias", Layout::kVector}}};
 
+// What stands before the last dot of a parameter that is in no layer. Marian has none of these.
+constexpr std::array<Renaming, 6> kOutsideOfLayers{
+    {{"positions", "model.encoder.embed_positions"},
+     {"target_positions", "model.decoder.embed_positions"},
+     {"embedding.norm", "model.encoder.layernorm_embedding"},
+     {"target_embedding.norm", "model.decoder.layernorm_embedding"},
+     {"encoder.final_norm", "model.encoder.layer_norm"},
+     {"decoder.final_norm", "model.decoder.layer_norm"}}};
+
+/// Null: the table does not have it.
 template <class Table>
-const auto& renamed(const Table& table, std::string_view ours) {
-  for (const auto& row : table) {
-    if (row.ours == ours) return row;
-  }
-  MH_ASSERT(!"a parameter that Marian has no name for");
-  return table.front();
+const auto* renamed(const Table& table, std::string_view ours) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.ours == ours; });
+  return found == table.end() ? nullptr : &*found;
 }
 
-// "encoder.3.self_attention.w_q" -> "model.encoder.layers.3.self_attn.q_proj.weight".
-TensorPlace place_in_layer(std::string_view parameter) {
-  std::array<std::string_view, 4> parts;  // side, layer, block, leaf
-  std::string_view rest = parameter;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const size_t dot = rest.find('.');
-    MH_ASSERT((dot == std::string_view::npos) == (i + 1 == parts.size()));
-    parts[i] = rest.substr(0, dot);
-    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+// "encoder.3.self_attention.w_q" -> "model.encoder.layers.3.self_attn.q_proj.weight". What other heads have beside these
+// has our names.
+TensorPlace place_of_weight(std::string_view parameter) {
+  if (const Renaming* table = renamed(kOutsideOfLayers, parameter))
+    return {.names = {fmt::format("{}.weight", table->theirs)}};
+  std::vector<std::string_view> parts;  // side, layer, block, leaf
+  for (size_t at = 0; at <= parameter.size();) {
+    const size_t dot = std::min(parameter.find('.', at), parameter.size());
+    parts.push_back(parameter.substr(at, dot - at));
+    at = dot + 1;
   }
-  const std::string_view block = renamed(kBlocks, parts[2]).marian;
-  const LeafRenaming& leaf = renamed(kLeaves, parts[3]);
-  return {.names = {fmt::format("model.{}.layers.{}.{}{}{}", parts[0], parts[1], block,
-                                block.empty() ? "" : ".", leaf.marian)},
-          .layout = leaf.layout};
+  const LeafRenaming* const leaf = renamed(kLeaves, parts.back());
+  if (leaf != nullptr && parts.size() == 4) {
+    if (const Renaming* block = renamed(kBlocks, parts[2])) {
+      return {.names = {fmt::format("model.{}.layers.{}.{}{}{}", parts[0], parts[1], block->theirs,
+                                    block->theirs.empty() ? "" : ".", leaf->theirs)},
+              .layout = leaf->layout};
+    }
+  }
+  if (leaf != nullptr && parts.size() == 3) {
+    if (const Renaming* module = renamed(kOutsideOfLayers, parameter.substr(0, parameter.rfind('.'))))
+      return {.names = {fmt::format("{}.{}", module->theirs, leaf->theirs)}, .layout = leaf->layout};
+  }
+  return {.names = {std::string(parameter)}};
 }
 
 bool holds(const TensorFiles& files, const std::string& tensor, ConstMatrixView expected, float tolerance) {
@@ -98,15 +109,16 @@ bool is_no_parameter(const std::string& tensor, const TensorFiles& files, const 
     }
     return true;
   }
-  constexpr std::array kEmbeddings = {kShared, kSource, kTarget, kOutput};
+  constexpr std::array kEmbeddings = {kSharedTable, kSourceTable, kTargetTable, kOutputTable};
   if (std::find(kEmbeddings.begin(), kEmbeddings.end(), tensor) == kEmbeddings.end()) return false;
-  if (!tying.all() && tensor == kOutput && files.contains(kTarget) && !files.same(kOutput, kTarget)) {
-    differences.other(
-        fmt::format("{} is not {}, though tie_word_embeddings is true; set it to false", kOutput, kTarget));
+  if (!tying.all() && tensor == kOutputTable && files.contains(kTargetTable) &&
+      !files.same(kOutputTable, kTargetTable)) {
+    differences.other(fmt::format("{} is not {}, though tie_word_embeddings is true; set it to false",
+                                  kOutputTable, kTargetTable));
   }
-  if (!tying.all() && tying.source_and_target && tensor == kShared && files.contains(kSource) &&
-      !files.same(kShared, kSource))
-    differences.other(fmt::format("{} is not {}, though config.json ties them", kShared, kSource));
+  if (!tying.all() && tying.source_and_target && tensor == kSharedTable && files.contains(kSourceTable) &&
+      !files.same(kSharedTable, kSourceTable))
+    differences.other(fmt::format("{} is not {}, though config.json ties them", kSharedTable, kSourceTable));
   model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
     if (name != "embedding" || !tying.all() || holds(files, tensor, parameter.value.view(), 0)) return;
     differences.other(fmt::format("{} is not the shared embedding, though config.json ties them", tensor));
@@ -118,22 +130,22 @@ TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view 
                                   const Tying& tying) {
   if (model_type == "multihead") return {.names = {std::string(parameter)}};
   const auto with_shared = [&](TensorPlace place) {
-    if (tying.source_and_target) place.names.emplace_back(kShared);
+    if (tying.source_and_target) place.names.emplace_back(kSharedTable);
     return place;
   };
   if (parameter == "embedding") {
-    if (tying.all()) return {.names = {kShared, kSource}};
-    return with_shared({.names = {kSource}});
+    if (tying.all()) return {.names = {kSharedTable, kSourceTable}};
+    return with_shared({.names = {kSourceTable}});
   }
-  if (parameter == "target_embedding") return with_shared({.names = {kTarget}});
+  if (parameter == "target_embedding") return with_shared({.names = {kTargetTable}});
   if (parameter == "output") {
-    if (!tying.target_and_output) return {.names = {kOutput}};
-    TensorPlace place = with_shared({.names = {kTarget}});
-    place.names.emplace_back(kOutput);
+    if (!tying.target_and_output) return {.names = {kOutputTable}};
+    TensorPlace place = with_shared({.names = {kTargetTable}});
+    place.names.emplace_back(kOutputTable);
     return place;
   }
   if (parameter == "logits_bias") return {.names = {"final_logits_bias"}, .may_be_missing = true};
-  return place_in_layer(parameter);
+  return place_of_weight(parameter);
 }
 
 }  // namespace mh
