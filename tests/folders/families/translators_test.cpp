@@ -341,7 +341,8 @@ TEST(DamagedBart, ConfigurationsThatDoNotFitAreRefused) {
     damaged.with("tie_word_embeddings", false, "missing: lm_head.weight");
     damaged.with("hidden_size", 12, "hidden_size is 12, but d_model, which means the same, is 24");
   }
-  test::DamagedGolden("bart", "plain").with("model_type", "mbart", "missing: model.decoder.layer_norm.bias");
+  test::DamagedGolden("bart", "plain")
+      .with("model_type", "mbart", "missing: model.encoder.layer_norm.weight");
   test::DamagedGolden("mbart", "plain").with("model_type", "bart", "not used: model.decoder.layer_norm.bias");
   test::DamagedGolden("bart", "untied_f16")
       .with("tie_word_embeddings", true,
