@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "multihead/folders/family_names.h"
 #include "multihead/folders/oracle_modules.h"
