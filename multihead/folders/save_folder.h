@@ -51,7 +51,7 @@ struct SaveOptions {
   std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
   NumberType type = NumberType::kFloat32;               // of the parameters: float32, or rounded to bfloat16
   int64_t largest_file = 5'000'000'000;  // bytes; more parameters become shards and their index
-  /// Of models other than encoder-decoders, which are written in our own format where they need it.
+  /// Of models other than those encoder-decoders which are written anew, in our own format where they need it.
   OwnFormat own_format = OwnFormat::kRefused;
   /// Heads of the model that was read which this one does not have, where these are all that differs: families with "pruned_heads"
   /// say which they were.
@@ -73,7 +73,8 @@ struct SavedModel {
 /// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one, and
 /// when the caller's StopScope (base/stop.h) ends it, the old one.
 ///
-/// An encoder-decoder is written anew, in the format of MarianMTModel where that can hold it and else in our own.
+/// An encoder-decoder of `marian` or `multihead`, or one that was made here, is written anew, in the format of MarianMTModel where
+/// that can hold it and else in our own.
 /// Every other model is written as it was read, with the parameters and heads that it has now: the folder's own
 /// config.json with what changed, its tokenizers and other small files, parameters under the names that they were
 /// read by, and the tensors of heads that are not done here.
