@@ -8,7 +8,7 @@
 //   streams COUNT NEW       -> seconds for NEW tokens after each of COUNT prompts of 16 tokens, greedy, the prompts' time
 //                           taken off
 //   context TOKENS NEW      -> seconds for NEW tokens behind TOKENS that were read before, greedy
-//   loading                 -> seconds to open the model once more and read one token
+//   loading                 -> seconds that opening the model took, and reading a token takes; so ask before the others
 //   memory                  -> MiB this process held at most
 #include <algorithm>
 #include <cstdint>
@@ -32,15 +32,16 @@ class EndedEarly : public mh::Error {
 
 class Speed {
  public:
-  explicit Speed(const char* model) : path_(model), folder_(mh::load_model_folder(model)) {}
+  explicit Speed(const char* model)
+      : folder_(mh::load_model_folder(model)), seconds_to_open_(since_start_.seconds()) {}
 
   double answer(const std::string& what, std::istringstream& rest) {
     int count = 0, more = 0;
     if (what == "peak") return mh::peak_gflops();
     if (what == "bandwidth") return mh::read_gigabytes();
     if (what == "memory") return mh::peak_mebibytes();
-    if (what == "precision" && rest >> precision_) return use_precision();
-    if (what == "loading") return loading();
+    if (what == "precision") return mh::use_precision_named(*folder_.model, rest);
+    if (what == "loading") return seconds_to_open_ + seconds(1, 1, 1);
     if (what == "cache") {
       cache_ = mh::cache_type_named(rest);
       return 0;
@@ -52,17 +53,6 @@ class Speed {
   }
 
  private:
-  double loading() {
-    const mh::Stopwatch watch;
-    folder_ = mh::load_model_folder(path_);
-    use_precision();
-    seconds(1, 1, 1);
-    return watch.seconds();
-  }
-  double use_precision() {
-    std::istringstream name(precision_);
-    return mh::use_precision_named(*folder_.model, name);
-  }
   /// The first seed is taken whose prompts are followed by so many tokens, since a text may end.
   double streams(int count, int new_tokens) {
     for (;; ++seed_) {
@@ -112,9 +102,10 @@ class Speed {
     return time;
   }
 
-  std::string path_, precision_ = "same";
-  uint64_t seed_ = 7;
+  mh::Stopwatch since_start_;
   mh::ModelFolder folder_;
+  double seconds_to_open_;
+  uint64_t seed_ = 7;
   mh::CacheType cache_ = mh::CacheType::kFloat32;
   mh::PromptCache read_;
 };

@@ -28,18 +28,20 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def started(build, file):
-    """Our programs by precision, and the peers' by their settings."""
-    ours = {}
+    """Our programs by precision, the peers' by their settings, and the least seconds of each to load, one after the other."""
+    ours, peers, seconds = {}, {}, {}
     for precision in PRECISIONS:
-        ours[precision] = Program(os.path.join(build, "benchmarks", "generate_speed"), file)
-        ours[precision].ask(f"precision {precision}")
-    if os.path.isdir(file):
-        return ours, {}
-    peers = {}
-    for name, (library, all_settings) in PEERS.items():
-        command = [sys.executable, os.path.join(HERE, "llama_speed.py"), library, file]
-        peers[name] = {" ".join(settings) or "plain": Program(*command, *settings) for settings in all_settings}
-    return ours, peers
+        program = ours[precision] = Program(os.path.join(build, "benchmarks", "generate_speed"), file)
+        program.ask(f"precision {precision}")
+        seconds[f"multihead {precision}"] = program.ask("loading")
+    if os.path.isfile(file):
+        for name, (library, all_settings) in PEERS.items():
+            command = [sys.executable, os.path.join(HERE, "llama_speed.py"), library, file]
+            peers[name] = {}
+            for settings in all_settings:
+                peers[name][" ".join(settings) or "plain"] = program = Program(*command, *settings)
+                seconds[name] = min(seconds.get(name, math.inf), program.ask("loading"))
+    return ours, peers, {name: round(least, 3) for name, least in seconds.items()}
 
 
 def best_settings(peers, command):
@@ -75,17 +77,13 @@ def measure(ours, peers, command, tokens, rounds):
 
 
 def measured(build, file, rounds):
-    ours, peers = started(build, file)
-    row = {"file": os.path.basename(file)}
+    ours, peers, seconds = started(build, file)
+    row = {"file": os.path.basename(file), "seconds_to_load": seconds}
     for program in (*ours.values(), *(program for programs in peers.values() for program in programs.values())):
         program.ask(f"prompt {PROMPT}")
     row["mebibytes"] = {f"multihead {name}": round(program.ask("memory"), 1) for name, program in ours.items()}
     for name, programs in peers.items():
         row["mebibytes"][name] = min(round(program.ask("memory"), 1) for program in programs.values())
-    row["seconds_to_load"] = {f"multihead {name}": min(round(program.ask("loading"), 3) for _ in range(3))
-                              for name, program in ours.items()}
-    for name, programs in peers.items():
-        row["seconds_to_load"][name] = min(round(program.ask("loading"), 3) for program in programs.values())
     for what, command, tokens in ((f"prompt of {PROMPT}", f"prompt {PROMPT}", PROMPT), ("one stream", f"streams 1 {NEW}", NEW),
                                   (f"{STREAMS} streams", f"streams {STREAMS} {NEW}", STREAMS * NEW)):
         row[what] = measure(ours, peers, command, tokens, rounds)
