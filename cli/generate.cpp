@@ -231,7 +231,7 @@ void add_generate(Verb& app) {
       "  multihead generate smollm2 --chat --prompt 'Why is the sky blue?'\n"
       "  multihead generate smollm2 --chat (type a message, read the answer, go on)\n"
       "  multihead generate smollm2 --chat talk.jsonl\n"
-      "  multihead generate smollm2 --chat --cache bfloat16 (half the memory for a long chat)\n"
+      "  multihead generate smollm2 --chat --cache bfloat16\n"
       "  multihead generate gpt2 --prompt 'The sky is' --mute 'decoder.0.*' --compare\n"
       "  multihead generate gpt2 --prompt 'A list:' --stop '.' --json");
   verb->callback([flags] { run(*flags); });

@@ -4,7 +4,7 @@
 //   NAME.weight         I8 [out, in]   q
 //   NAME.weight_scale   [out, 1]       s, so that the number (i, j) is q_ij s_i
 //
-// and config.json says so in "quantization_config".
+// and config.json says so in "quantization_config". It shows JSON to sources of folders/ alone.
 #pragma once
 
 #include <cstddef>

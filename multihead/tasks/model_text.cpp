@@ -101,10 +101,13 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
     long_lines.tell(lines.size(), options_.remark);
   }
   if (is_source) {
-    // mBART's sources have a language's code behind their end.
+    // Sources of mBART have their end before a language's code, where they have one.
+    const auto is_ended = [&](const std::vector<int32_t>& source) {
+      return folder_.model_type == "mbart" &&
+             std::find(source.begin(), source.end(), facts.eos_id) != source.end();
+    };
     for (auto& source : ids) {
-      if (std::find(source.begin(), source.end(), facts.eos_id) == source.end())
-        source.push_back(facts.eos_id);
+      if (!is_ended(source)) source.push_back(facts.eos_id);
     }
   }
   return ids;

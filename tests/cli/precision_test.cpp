@@ -29,9 +29,10 @@ TEST(PrecisionFlag, IsThatOfVerbsThatRunAModelOnText) {
                            "heads where", "heads importance", "heads attribution", "heads patch"})
     EXPECT_THAT(run_tool(std::string(verb) + " --help-all").out, HasSubstr("--precision same|near|fast"))
         << verb;
-  for (const char* verb : {"check", "convert", "demo", "heads circuits", "heads prune", "info", "ledger",
-                           "study", "tokenize", "train"})
+  for (const char* verb :
+       {"check", "demo", "heads circuits", "heads prune", "info", "ledger", "study", "tokenize", "train"})
     EXPECT_THAT(run_tool(std::string(verb) + " --help-all").out, Not(HasSubstr("--precision"))) << verb;
+  EXPECT_THAT(run_tool("convert --help-all").out, HasSubstr("--precision int8|q8_0|q4_0"));  // how it writes
 }
 
 TEST(PrecisionFlag, TakesItsThreeNames) {

@@ -61,7 +61,10 @@ TEST(ReportJson, HasTheFieldsThatThePageDescribes) {
 
 TEST(ReportJson, SaysWhichSchemaItIsWhateverIsLeftOut) {
   EXPECT_EQ(json::parse(report_json({.model = "none"})),
-            (json{{"schema", 1}, {"model", "none"}, {"precision", "same"}}));
+            (json{{"schema", 1},
+                  {"model", "none"},
+                  {"precision", "same"},
+                  {"kernels", {{"numbers", "float32"}, {"blocks", "float32"}}}}));
 }
 
 }  // namespace
