@@ -79,9 +79,10 @@ def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -
     expected = tool("translate", "--model", "demo", texts=SENTENCES).splitlines()
     assert demo.translate(SENTENCES) == expected
     assert demo.translate(SENTENCES[0]) == expected[0]
-    assert demo.translate(SENTENCES, cache="bfloat16") == tool(
-        "translate", "--model", "demo", "--cache", "bfloat16", texts=SENTENCES
-    ).splitlines()
+    assert (
+        demo.translate(SENTENCES, cache="bfloat16")
+        == tool("translate", "--model", "demo", "--cache", "bfloat16", texts=SENTENCES).splitlines()
+    )
     assert demo.translate([]) == []
     gnmt = tool(
         "translate", "--model", "demo", "--length-penalty-form", "gnmt", "--length-penalty", "2", texts=SENTENCES
