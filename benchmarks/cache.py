@@ -2,19 +2,18 @@
 
     python benchmarks/cache.py --build BUILD --lines FILE [--out FILE.json]
 
-BUILD is a build folder with the benchmarks and, in BUILD/models, what scripts/models fetches; --lines are texts, a line each, which are
-joined and cut to texts of 512 tokens. Prints the tables in Markdown.
+BUILD is a build folder with the benchmarks and, in BUILD/models, what scripts/models fetches; --lines are texts, a line each, which
+are joined and cut to texts of 512 tokens. Prints the tables in Markdown.
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "peers"))
-from machine import processor  # noqa: E402
+from machine import processor, write_results  # noqa: E402
 from program import Program  # noqa: E402
 
 TYPES = ("float32", "bfloat16")
@@ -73,9 +72,7 @@ def main():
         f"perplexity {found['perplexity_changed']:+.3%}"
     )
     if options.out:
-        with open(options.out, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
+        write_results(options.out, results)
 
 
 if __name__ == "__main__":

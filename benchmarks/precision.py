@@ -8,7 +8,6 @@ embedded, --lines are read by the models that predict words. Prints the table in
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
@@ -18,8 +17,9 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "peers"))
-from machine import processor  # noqa: E402
+from machine import processor, write_results  # noqa: E402
 from program import Program  # noqa: E402
+from vectors import nearness  # noqa: E402
 
 PRECISIONS = ("same", "near", "fast")
 TEXT_MODELS = {"smollm2.gguf": "SmolLM2-135M, Q4_1", "gemma3.gguf": "Gemma 3 270M, Q4_K_M"}
@@ -63,20 +63,12 @@ def sentences(build, path):
             vectors = np.fromfile(f"{folder}/rows", "float32").reshape(count, -1)
             rows[name] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    def nearest(vectors):
-        similar = vectors @ vectors.T
-        np.fill_diagonal(similar, -2)
-        return similar.argmax(1)
-
     result = {}
     for name, program in programs.items():
-        cosines = (rows[name] * rows["same"]).sum(1)
         result[name] = {
             "sentences_a_second": count / speed[name]["seconds"],
             "times_as_fast": speed[name]["times_as_fast"],
-            "mean_cosine": float(cosines.mean()),
-            "least_cosine": float(cosines.min()),
-            "nearest_kept": float((nearest(rows[name]) == nearest(rows["same"])).mean()),
+            **nearness(rows[name], rows["same"]),
             "memory_mib": program.ask("memory"),
         }
     return result
@@ -146,9 +138,7 @@ def main():
         for name, row in results[label].items():
             print(text_row(label, name, row))
     if options.out:
-        with open(options.out, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
+        write_results(options.out, results)
 
 
 if __name__ == "__main__":

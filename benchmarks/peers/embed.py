@@ -23,7 +23,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from machine import processor  # noqa: E402
+from machine import processor, write_results  # noqa: E402
 from program import Program  # noqa: E402
 from transformers import AutoConfig, AutoModel, AutoTokenizer  # noqa: E402
 
@@ -138,6 +138,14 @@ def peers(model, folder, threads):
     return found
 
 
+def write_lines(sentences, folder):
+    """Writes a sentence a line; returns the file's name."""
+    file = os.path.join(folder, "lines")
+    with open(file, "w", encoding="utf8") as out:
+        out.write("".join(sentence + "\n" for sentence in sentences))
+    return file
+
+
 def seconds(action):
     start = time.perf_counter()
     action()
@@ -151,9 +159,7 @@ def operations(config, lengths):
 
 
 def measure(name, sentences, ours, others, args, folder):
-    file = os.path.join(folder, "lines")
-    with open(file, "w", encoding="utf8") as out:
-        out.write("".join(sentence + "\n" for sentence in sentences))
+    file = write_lines(sentences, folder)
     tokens = ours.ask("lines " + file)
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     lengths = [min(LONGEST, len(ids)) for ids in tokenizer(sentences, truncation=True, max_length=LONGEST)["input_ids"]]
@@ -219,9 +225,7 @@ def main():
                   "peak_mebibytes": round(ours.ask("memory"), 1),
                   "milliseconds_start_to_first_vector": round(1e3 * start_to_first_vector(args, folder), 1), "rows": rows}
     if args.out:
-        with open(args.out, "w", encoding="utf8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+        write_results(args.out, result)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from embed import BATCHES, INPUTS, LONGEST, Exported, Ours, export, seconds, texts  # noqa: E402
-from machine import processor  # noqa: E402
+from embed import BATCHES, INPUTS, LONGEST, Exported, Ours, export, seconds, texts, write_lines  # noqa: E402
+from machine import processor, write_results  # noqa: E402
 from transformers import AutoTokenizer  # noqa: E402
+from vectors import nearness  # noqa: E402
 
 PRECISIONS = ("same", "near", "fast")
 CALIBRATION = 300
@@ -75,16 +76,8 @@ def onnxruntime_peer(model, path, threads):
     return Bucketed("onnxruntime int8", model, lambda inputs: session.run(None, inputs)[0])
 
 
-def nearest(rows):
-    similar = rows @ rows.T
-    np.fill_diagonal(similar, -2)
-    return similar.argmax(1)
-
-
 def measure(name, sentences, ours, peers, rounds, folder):
-    file = os.path.join(folder, "lines")
-    with open(file, "w", encoding="utf8") as out:
-        out.write("".join(sentence + "\n" for sentence in sentences))
+    file = write_lines(sentences, folder)
     batches = {peer.name: min(BATCHES, key=lambda batch: seconds(lambda: peer.embed(sentences, batch))) for peer in peers}
     rows = {}
     for precision, program in ours.items():
@@ -104,10 +97,8 @@ def measure(name, sentences, ours, peers, rounds, folder):
     exact = rows["multihead same"]
     found = {}
     for side, vectors in rows.items():
-        cosines = (vectors * exact).sum(1)
         found[side] = {"sentences_per_second": round(len(sentences) / statistics.median(times[side]), 1),
-                       "mean_cosine": round(float(cosines.mean()), 6), "least_cosine": round(float(cosines.min()), 6),
-                       "nearest_kept": round(float((nearest(vectors) == nearest(exact)).mean()), 4)}
+                       **{key: round(value, 6) for key, value in nearness(vectors, exact).items()}}
         if side in batches:
             found[side]["batch_size"] = batches[side]
     print(json.dumps({name: found}, indent=1), file=sys.stderr, flush=True)
@@ -132,11 +123,9 @@ def main():
             program.ask(f"precision {precision}")
         rows = [measure(name, sentences, ours, peers, args.rounds, folder) for name, sentences in texts(args.data).items()]
     if args.out:
-        with open(args.out, "w", encoding="utf8") as file:
-            json.dump({"what": "sentence vectors in fewer bits, two threads",
+        write_results(args.out, {"what": "sentence vectors in fewer bits, two threads",
                        "command": "python benchmarks/peers/embed_small.py --build BUILD --model MODEL --data DATA",
-                       "machine": processor(), "rows": rows}, file, indent=1)
-            file.write("\n")
+                       "machine": processor(), "rows": rows})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 import torch
-from machine import processor
+from machine import processor, write_results
 from program import Program
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -133,9 +133,7 @@ def main():
                   "machine": {"processor": processor(), "threads": args.threads, "system": f"{platform.system()} {platform.machine()}"},
                   "peak_mebibytes": round(ours.ask("memory"), 1), "rows": rows}
     if args.out:
-        with open(args.out, "w", encoding="utf8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+        write_results(args.out, result)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import os
 import statistics
 import sys
 
-from machine import processor
+from machine import processor, write_results
 from program import Program
 
 PROMPT, NEW, STREAMS = 512, 48, 8
@@ -110,9 +110,7 @@ def main():
         result = {"what": f"a prompt, and {NEW} tokens after each of 1 and {STREAMS} short prompts, two threads",
                   "command": "python benchmarks/peers/small_weights.py --build BUILD FILE.gguf... [FOLDER]",
                   "machine": processor(), "rows": rows}
-        with open(options.out, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+        write_results(options.out, result)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ struct LearnedInputs {
 
 /// softmax(scale * Q K^T + bias) V for every head of every sequence: [Nq, H * d_value].
 /// `settings` holds everything but the matrices: head counts, sizes, offsets, scale, mask, dropout, gate,
-/// clipping of distances. Where it has keys and values of bfloat16, k and v are null, and there are no gradients. Its spans must outlive the backward pass. The output of a query whose scores all
-/// overflowed to -infinity is NaN.
+/// clipping of distances; where it has keys and values of bfloat16, k and v are null and there are no gradients. Its spans must
+/// outlive the backward pass. The output of a query whose scores all overflowed to -infinity is NaN.
 Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
               const LearnedInputs& learned = {});
 

@@ -151,7 +151,7 @@ fs::path without_trailing_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-// Writes pieces under a temporary name, and then gives them the file's; what is no file is written to directly.
+// Writes pieces to a temporary file and renames it to `path`. A device or a pipe is written to directly.
 void replace_file(const fs::path& path, const std::function<std::string_view()>& next_piece) {
   const fs::path final_name = name_to_replace(path);
   if (final_name.empty()) return write_and_sync(path, next_piece, path, O_APPEND);

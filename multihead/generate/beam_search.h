@@ -31,7 +31,7 @@ using StopRule = std::function<bool(int32_t s, std::span<const int32_t> tokens)>
 
 /// Returns at most n_best hypotheses for each sentence, the best score first (fewer when the vocabulary
 /// does not yield more). It starts `decoding` with the sources; using one Decoding for many batches saves
-/// memory allocations. A translator never generates its padding token and start token, unless that ends texts, too. prefixes:
+/// memory allocations. A translator never generates its padding token and start token, unless the same token ends texts. prefixes:
 /// empty, or for each sentence the tokens with which its translation must begin; they count in lengths and
 /// log-probabilities, and the stop rule is not asked inside of them. Throws UsageError on invalid options or
 /// prefixes.

@@ -73,7 +73,7 @@ struct GenerateOptions {
     filters.visit(v);
     v("seed", seed, {},
       {.group = kGroup, .help = "Seed of the draws; with the prompt's number it decides the text"});
-    v("cache", cache, {{"float32", CacheType::kFloat32}, {"bfloat16", CacheType::kBFloat16}},
+    v("cache", cache, kCacheTypeNames,
       {.group = "Text",
        .help =
            "How keys and values of what was read are kept: bfloat16 takes half the memory and rounds them"});

@@ -31,7 +31,7 @@ struct TranslateOptions {
   template <class V>
   void visit(V& v) {
     search.visit(v);
-    v("cache", cache, {{"float32", CacheType::kFloat32}, {"bfloat16", CacheType::kBFloat16}},
+    v("cache", cache, kCacheTypeNames,
       {.group = "Search",
        .help = "How the decoder's keys and values are kept: bfloat16 takes half the memory and rounds them",
        .rare = true});

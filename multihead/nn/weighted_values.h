@@ -30,9 +30,9 @@ class WeightedValues {
   virtual ~WeightedValues() = default;
 
   /// The heads' outputs side by side, [Nq, heads * d_value]. `inputs`: everything but the matrices, the
-  /// learned biases and the gates, which have a number for each head. Where inputs.halves(), k and v are null. Heads whose scores or weights somebody
-  /// changes or watches take the composed path, the others the fused kernel. Throws UsageError where they cannot
-  /// be changed.
+  /// learned biases and the gates, which have a number for each head. Where inputs.halves(), k and v are null. Heads whose
+  /// scores or weights somebody changes or watches take the composed path, the others the fused kernel. Throws UsageError
+  /// where they cannot be changed.
   virtual Var apply(const HeadsOf& whose, Var q, Var k, Var v, const AttentionInputs& inputs,
                     const LearnedInputs& learned) const = 0;
   virtual void initialise(Random&) {}

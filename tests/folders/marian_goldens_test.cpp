@@ -14,6 +14,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
+#include "tests/folders/families/translator_golden.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/places.h"
 
@@ -23,26 +24,8 @@ namespace {
 constexpr int kNewTokens = 11;
 const std::filesystem::path kFolder = std::filesystem::path(goldens_folder()) / "marian";
 
-struct Golden {
-  explicit Golden(const std::string& name)
-      : file(SafetensorsFile::open(kFolder / (name + ".golden.safetensors"))),
-        source(lists("source")),
-        target_in(lists("target_in")),
-        target_out(lists("target_out")) {}
-
-  std::vector<std::vector<int32_t>> lists(const std::string& name) const {
-    const auto ids = file.integers(name);
-    std::vector<std::vector<int32_t>> result;
-    size_t at = 0;
-    for (const int64_t length : file.integers(name + "_lengths")) {
-      auto& list = result.emplace_back();
-      for (int64_t i = 0; i < length; ++i) list.push_back(static_cast<int32_t>(ids[at++]));
-    }
-    return result;
-  }
-
-  SafetensorsFile file;
-  Batch source, target_in, target_out;
+struct Golden : test::TranslatorGolden {
+  explicit Golden(const std::string& name) : TranslatorGolden("marian", name) {}
 };
 
 class MarianGoldens : public testing::TestWithParam<const char*> {};
@@ -67,21 +50,7 @@ TEST_P(MarianGoldens, GreedyTranslationsAreThoseOfTransformers) {
 TEST_P(MarianGoldens, LogProbabilitiesFollowFromTheLogits) {
   const Golden golden(GetParam());
   const ModelFolder folder = load_model_folder(kFolder / GetParam());
-  Tape tape;
-  Context context{.tape = tape};
-  VocabularyScratch scratch;
-  const auto found = folder.translator().log_probabilities(
-      context, golden.source.view(), golden.target_in.view(), golden.target_out.ids, scratch);
-  const auto logits = golden.file.floats("logits");
-  const auto vocabulary = static_cast<size_t>(folder.translator().config().target_vocabulary());
-  ASSERT_EQ(found.size() * vocabulary, logits.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    double sum = 0;
-    for (size_t v = 0; v < vocabulary; ++v) sum += std::exp(static_cast<double>(logits[i * vocabulary + v]));
-    const double expected =
-        logits[i * vocabulary + static_cast<size_t>(golden.target_out.ids[i])] - std::log(sum);
-    EXPECT_NEAR(found[i], expected, 1e-4) << i;
-  }
+  expect_log_probabilities_of(folder.translator(), golden);
 }
 
 // Saved again, a model has the same tensors under the same names, and config.json says the same.

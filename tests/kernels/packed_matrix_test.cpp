@@ -80,14 +80,19 @@ TEST_P(Precisions, AreAsExactAsTheySay) {
   }
 }
 
+/// Packs matrices of these types side by side.
+void pack_types(PackedMatrix& packed, const std::vector<NumberType>& types, Precision precision) {
+  std::vector<Stored> stored;
+  for (const NumberType type : types) stored.emplace_back(type, 35, 3, 1);
+  std::vector<StoredMatrix> parts;
+  for (const Stored& one : stored) parts.push_back(one.matrix);
+  packed.pack(parts, precision);
+}
+
 TEST_P(Precisions, ChooseTheirPanels) {
-  const auto kind = [](std::vector<NumberType> types, Precision precision) {
-    std::vector<Stored> stored;
-    for (const NumberType type : types) stored.emplace_back(type, 35, 3, 1);
-    std::vector<StoredMatrix> parts;
-    for (const Stored& one : stored) parts.push_back(one.matrix);
+  const auto kind = [](const std::vector<NumberType>& types, Precision precision) {
     PackedMatrix packed;
-    packed.pack(parts, precision);
+    pack_types(packed, types, precision);
     EXPECT_EQ(packed.kernel(), kernel_for(precision, WeightsKind::kNumbers));
     EXPECT_EQ(packed.rounds_rows(), packed.kernel() != ProductKernel::kFloat32);
     return packed.kind();
@@ -176,15 +181,11 @@ TEST_P(Precisions, UseTheKernelThatIsChosen) {
 }
 
 TEST_P(Precisions, SayWhetherPanelsAreExact) {
-  const auto is_exact = [](std::vector<NumberType> types, Precision precision) {
-    std::vector<Stored> stored;
-    for (const NumberType type : types) stored.emplace_back(type, 35, 3, 1);
-    std::vector<StoredMatrix> parts;
-    for (const Stored& one : stored) parts.push_back(one.matrix);
+  const auto is_exact = [](const std::vector<NumberType>& types, Precision precision) {
     PackedMatrix packed;
-    packed.pack(parts, Precision::kFast);
+    pack_types(packed, types, Precision::kFast);
     EXPECT_FALSE(packed.is_exact());
-    packed.pack(parts, precision);
+    pack_types(packed, types, precision);
     return packed.is_exact();
   };
   constexpr NumberType kFloat = NumberType::kFloat32, kBrain = NumberType::kBFloat16,

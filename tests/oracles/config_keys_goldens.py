@@ -210,20 +210,7 @@ FAMILIES = {
     "marian": (
         "MarianConfig",
         "MarianMTModel",
-        dict(
-            vocab_size=29,
-            d_model=12,
-            encoder_layers=2,
-            decoder_layers=1,
-            encoder_attention_heads=3,
-            decoder_attention_heads=2,
-            encoder_ffn_dim=7,
-            decoder_ffn_dim=11,
-            max_position_embeddings=13,
-            pad_token_id=2,
-            eos_token_id=0,
-            decoder_start_token_id=2,
-        ),
+        TRANSLATOR | dict(pad_token_id=2, eos_token_id=0, decoder_start_token_id=2),
     ),
 }
 

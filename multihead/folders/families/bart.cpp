@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -147,23 +148,19 @@ FolderPlan read_mbart(std::string_view json, std::string_view name) {
 /// norms_before: a JSON list of whether all models of the class norm what sublayers read.
 KnownKeys keys_of_kind(std::string_view norms_before) {
   constexpr std::string_view kNoSuch = "expected what the class of transformers computes";
-  return {
-      .obeyed = keys_of(BartFields()),
-      .rules = {{.key = "init_std"},
-                {.key = "encoder_layerdrop"},
-                {.key = "decoder_layerdrop"},
-                {.key = "classif_dropout"},
-                {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
-                {.key = "is_encoder_decoder", .harmless = "[true]", .refused = "expected an encoder-decoder"},
-                // Of versions before 4, whose classes had these choices.
-                {.key = "normalize_before", .harmless = norms_before, .refused = kNoSuch},
-                {.key = "add_final_layer_norm", .harmless = norms_before, .refused = kNoSuch},
-                {.key = "normalize_embedding", .harmless = "[true]", .refused = kNoSuch},
-                {.key = "static_position_embeddings", .harmless = "[false]", .refused = kNoSuch},
-                {.key = "extra_pos_embeddings", .harmless = "[2]", .refused = kNoSuch},
-                {.key = "add_bias_logits"},
-                {.key = "force_bos_token_to_be_generated"},  // read_forced_first()
-                {.key = "decoder_vocab_size", .refused = "expected one vocabulary for both sides"}}};
+  KnownKeys keys{.obeyed = keys_of(BartFields()),
+                 .rules = {std::begin(kTranslatorRules), std::end(kTranslatorRules)}};
+  keys.rules.insert(keys.rules.end(),
+                    {// Of versions before 4, whose classes had these choices.
+                     {.key = "normalize_before", .harmless = norms_before, .refused = kNoSuch},
+                     {.key = "add_final_layer_norm", .harmless = norms_before, .refused = kNoSuch},
+                     {.key = "normalize_embedding", .harmless = "[true]", .refused = kNoSuch},
+                     {.key = "static_position_embeddings", .harmless = "[false]", .refused = kNoSuch},
+                     {.key = "extra_pos_embeddings", .harmless = "[2]", .refused = kNoSuch},
+                     {.key = "add_bias_logits"},
+                     {.key = "force_bos_token_to_be_generated"},  // read_forced_first()
+                     {.key = "decoder_vocab_size", .refused = "expected one vocabulary for both sides"}});
+  return keys;
 }
 KnownKeys bart_keys() {
   return keys_of_kind("[false]");

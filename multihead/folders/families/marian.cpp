@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <iterator>
 #include <optional>
 
 #include "multihead/base/error.h"
@@ -138,28 +139,23 @@ KnownKeys encoder_decoder_keys(std::string_view model_type) {
   constexpr std::string_view kNoSuch = "expected what MarianMTModel computes";
   MarianFields fields;
   fields.model_type = model_type;
-  return {
-      .obeyed = keys_of(fields),
-      .rules = {{.key = "init_std"},
-                {.key = "encoder_layerdrop"},
-                {.key = "decoder_layerdrop"},
-                {.key = "classif_dropout"},
-                {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
-                {.key = "is_encoder_decoder", .harmless = "[true]", .refused = "expected an encoder-decoder"},
-                {.key = "static_position_embeddings", .harmless = "[true]", .refused = kNoSuch},
-                {.key = "normalize_before", .harmless = "[false]", .refused = kNoSuch},
-                {.key = "normalize_embedding", .harmless = "[false]", .refused = kNoSuch},
-                {.key = "add_final_layer_norm", .harmless = "[false]", .refused = kNoSuch},
-                {.key = "extra_pos_embeddings"},  // of older versions, which did not read these either
-                {.key = "add_bias_logits"},
-                {.key = "pad_index"},
-                {.key = "num_labels"},
-                {.key = "head_geometry", .refused = "it needs model_type \"multihead\""},
-                {.key = "own_heads", .refused = "it needs model_type \"multihead\""},
-                {.key = "norm", .harmless = "[\"post\"]", .refused = "it needs model_type \"multihead\""},
-                {.key = "positions",
-                 .harmless = "[\"sinusoidal\"]",
-                 .refused = "it needs model_type \"multihead\""}}};
+  KnownKeys keys{.obeyed = keys_of(fields),
+                 .rules = {std::begin(kTranslatorRules), std::end(kTranslatorRules)}};
+  keys.rules.insert(
+      keys.rules.end(),
+      {{.key = "static_position_embeddings", .harmless = "[true]", .refused = kNoSuch},
+       {.key = "normalize_before", .harmless = "[false]", .refused = kNoSuch},
+       {.key = "normalize_embedding", .harmless = "[false]", .refused = kNoSuch},
+       {.key = "add_final_layer_norm", .harmless = "[false]", .refused = kNoSuch},
+       {.key = "extra_pos_embeddings"},  // of older versions, which did not read these either
+       {.key = "add_bias_logits"},
+       {.key = "pad_index"},
+       {.key = "num_labels"},
+       {.key = "head_geometry", .refused = "it needs model_type \"multihead\""},
+       {.key = "own_heads", .refused = "it needs model_type \"multihead\""},
+       {.key = "norm", .harmless = "[\"post\"]", .refused = "it needs model_type \"multihead\""},
+       {.key = "positions", .harmless = "[\"sinusoidal\"]", .refused = "it needs model_type \"multihead\""}});
+  return keys;
 }
 KnownKeys marian_keys() {
   return encoder_decoder_keys(kMarian);

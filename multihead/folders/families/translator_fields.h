@@ -6,6 +6,7 @@
 #include <span>
 
 #include "multihead/folders/family_names.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/folders/oracle_modules.h"
 #include "multihead/io/config.h"
 #include "multihead/models/config_names.h"
@@ -65,6 +66,16 @@ inline constexpr ConfigNames kTranslatorFields = {.vocabulary = "vocab_size",
 inline constexpr KeyAlias kTranslatorAliases[] = {{"hidden_size", "d_model"},
                                                   {"num_attention_heads", "encoder_attention_heads"},
                                                   {"num_hidden_layers", "encoder_layers"}};
+
+/// Keys of every such class that change nothing, or that have to say that there are two stacks.
+inline constexpr KeyRule kTranslatorRules[] = {
+    {.key = "init_std"},
+    {.key = "encoder_layerdrop"},
+    {.key = "decoder_layerdrop"},
+    {.key = "classif_dropout"},
+    {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
+    {.key = "is_encoder_decoder", .harmless = "[true]", .refused = "expected an encoder-decoder"},
+};
 
 /// The modules of classes with norms behind the sums of sublayers.
 inline constexpr OracleAttention kSummedAttentions[] = {{.module = "self_attn",

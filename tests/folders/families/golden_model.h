@@ -15,36 +15,45 @@
 
 namespace mh::test {
 
+/// Lists of ids that stand one behind the other.
+inline std::vector<std::vector<int32_t>> golden_lists(const SafetensorsFile& file, const std::string& ids,
+                                                      const std::string& lengths) {
+  const auto all = file.integers(ids);
+  std::vector<std::vector<int32_t>> lists;
+  auto at = all.begin();
+  for (const int64_t length : file.integers(lengths)) {
+    lists.emplace_back(at, at + length);
+    at += length;
+  }
+  return lists;
+}
+
+/// The largest difference, as a share of the largest value, is below 1e-5.
+inline void expect_near_golden(ConstMatrixView found, const std::vector<float>& expected, const char* what) {
+  ASSERT_EQ(static_cast<size_t>(found.size()), expected.size()) << what;
+  double most = 0, difference = 0;
+  for (int64_t i = 0; i < found.rows; ++i) {
+    for (int64_t j = 0; j < found.cols; ++j) {
+      const double wanted = expected[static_cast<size_t>(i * found.cols + j)];
+      most = std::max(most, std::abs(wanted));
+      difference = std::max(difference, std::abs(wanted - found(i, j)));
+    }
+  }
+  EXPECT_LT(difference, 1e-5 * most) << what;
+}
+
 struct GoldenModel {
   GoldenModel(const std::string& family, const std::string& name)
       : folder(std::filesystem::path(goldens_folder()) / family / name),
-        file(SafetensorsFile::open(folder.parent_path() / (name + ".golden.safetensors"))) {
-    const auto lengths = file.integers("lengths"), ids = file.integers("ids");
-    size_t at = 0;
-    for (const int64_t length : lengths) {
-      const size_t end = at + static_cast<size_t>(length);
-      sequences.emplace_back(ids.begin() + static_cast<ptrdiff_t>(at),
-                             ids.begin() + static_cast<ptrdiff_t>(end));
-      at = end;
-    }
-  }
+        file(SafetensorsFile::open(folder.parent_path() / (name + ".golden.safetensors"))),
+        sequences(golden_lists(file, "ids", "lengths")) {}
+
   std::filesystem::path folder;
   SafetensorsFile file;
   std::vector<std::vector<int32_t>> sequences;
 
-  /// The largest difference, as a share of the largest value, is below 1e-5.
   void expect_near(ConstMatrixView found, const char* what) const {
-    const std::vector<float> expected = file.floats(what);
-    ASSERT_EQ(static_cast<size_t>(found.size()), expected.size()) << what;
-    double most = 0, difference = 0;
-    for (int64_t i = 0; i < found.rows; ++i) {
-      for (int64_t j = 0; j < found.cols; ++j) {
-        const double wanted = expected[static_cast<size_t>(i * found.cols + j)];
-        most = std::max(most, std::abs(wanted));
-        difference = std::max(difference, std::abs(wanted - found(i, j)));
-      }
-    }
-    EXPECT_LT(difference, 1e-5 * most) << what;
+    expect_near_golden(found, file.floats(what), what);
   }
 };
 

@@ -18,6 +18,7 @@
 #include "multihead/models/model_ledger.h"
 #include "multihead/models/translator_shape.h"
 #include "tests/folders/families/damaged_golden.h"
+#include "tests/folders/families/translator_golden.h"
 #include "tests/io/hostile.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/places.h"
@@ -33,50 +34,15 @@ using TokenLists = std::vector<std::vector<int32_t>>;
 
 constexpr int kMostNewTokens = 24;
 
-struct TranslatorGolden {
-  TranslatorGolden(const std::string& family, const std::string& name)
-      : folder(std::filesystem::path(goldens_folder()) / family / name),
-        file(SafetensorsFile::open(folder.parent_path() / (name + ".golden.safetensors"))),
-        sources(lists("source")),
-        source(sources),
-        target_in(lists("target_in")),
-        target_out(lists("target_out")) {}
-
-  TokenLists lists(const std::string& name) const {
-    const auto ids = file.integers(name);
-    TokenLists result;
-    auto at = ids.begin();
-    for (const int64_t length : file.integers(name + "_lengths")) {
-      result.emplace_back(at, at + length);
-      at += length;
-    }
-    return result;
-  }
-
-  std::filesystem::path folder;
-  SafetensorsFile file;
-  TokenLists sources;
-  Batch source, target_in, target_out;
-};
-
-/// The largest difference, as a share of the largest value, is below 1e-5.
-void expect_close(std::span<const float> found, const std::vector<float>& expected, const std::string& what) {
-  ASSERT_EQ(found.size(), expected.size()) << what;
-  float most = 0, difference = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    most = std::max(most, std::abs(expected[i]));
-    difference = std::max(difference, std::abs(expected[i] - found[i]));
-  }
-  EXPECT_LT(difference, 1e-5f * most) << what;
-}
+using test::TranslatorGolden;
 
 void expect_states_and_logits_of(const EncoderDecoder& model, const TranslatorGolden& golden) {
   Tape tape;
   Context context{.tape = tape};
   const ConstMatrixView memory = model.encode(context, golden.source.view()).value();
-  expect_close({memory.data, static_cast<size_t>(memory.size())}, golden.file.floats("memory"), "memory");
-  expect_close(test::logits_of(model, golden.source, golden.target_in), golden.file.floats("logits"),
-               "logits");
+  test::expect_near_golden(memory, golden.file.floats("memory"), "memory");
+  const std::vector<float> logits = test::logits_of(model, golden.source, golden.target_in);
+  test::expect_near_golden({logits.data(), 1, std::ssize(logits)}, golden.file.floats("logits"), "logits");
 }
 
 struct TranslatorName {
@@ -96,21 +62,7 @@ TEST_P(TranslatorGoldens, StatesAndLogitsAreThoseOfTransformers) {
 }
 
 TEST_P(TranslatorGoldens, LogProbabilitiesFollowFromTheLogits) {
-  Tape tape;
-  Context context{.tape = tape};
-  VocabularyScratch scratch;
-  const auto found = folder.translator().log_probabilities(
-      context, golden.source.view(), golden.target_in.view(), golden.target_out.ids, scratch);
-  const auto logits = golden.file.floats("logits");
-  const auto vocabulary = static_cast<size_t>(folder.translator().config().target_vocabulary());
-  ASSERT_EQ(found.size() * vocabulary, logits.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    double sum = 0;
-    for (size_t v = 0; v < vocabulary; ++v) sum += std::exp(static_cast<double>(logits[i * vocabulary + v]));
-    const double expected =
-        logits[i * vocabulary + static_cast<size_t>(golden.target_out.ids[i])] - std::log(sum);
-    EXPECT_NEAR(found[i], expected, 1e-4) << i;
-  }
+  expect_log_probabilities_of(folder.translator(), golden);
 }
 
 // With the token that the folder forces, and without.
