@@ -93,16 +93,26 @@ class Pool {
     inside_a_task = false;
   }
 
-  /// Keeps the first exception; then no other task begins.
+  /// Keeps the first exception; then no other task begins. When the question whether to stop throws, other threads see the
+  /// stop at once and their Interrupted may come first: the exception of the question replaces it.
   template <class Work>
   void attempt(const Work& work) {
     try {
       work();
+    } catch (const Interrupted&) {
+      keep_failure(/*interrupted=*/true);
     } catch (...) {
-      std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      next_.store(tasks_, std::memory_order_relaxed);
+      keep_failure(/*interrupted=*/false);
     }
+  }
+
+  void keep_failure(bool interrupted) {
+    std::lock_guard lock(mutex_);
+    if (!failure_ || (interrupted_ && !interrupted)) {
+      failure_ = std::current_exception();
+      interrupted_ = interrupted;
+    }
+    next_.store(tasks_, std::memory_order_relaxed);
   }
 
   void work(int worker) {
@@ -143,6 +153,7 @@ class Pool {
   int64_t tasks_ = 0;
   detail::Stop* stop_ = nullptr;  // of the caller
   std::exception_ptr failure_;
+  bool interrupted_ = false;  // failure_ is an Interrupted
 };
 
 int available_processors() {

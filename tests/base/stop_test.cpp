@@ -71,6 +71,28 @@ TEST_P(Stopping, WhatTheQuestionThrowsIsThrown) {
   EXPECT_THROW(work_long(), Interrupted);  // it is not asked again
 }
 
+// The caller's thread is slow to leave its task, so that the others' Interrupted comes first.
+TEST_P(Stopping, WhatTheQuestionThrowsReplacesTheOthersInterrupted) {
+  struct SlowToLeave {
+    std::thread::id caller;
+    ~SlowToLeave() {
+      if (std::this_thread::get_id() == caller) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  };
+  const auto caller = std::this_thread::get_id();
+  int asked = 0;
+  const StopScope scope([&] {
+    if (++asked > 1) throw std::logic_error("asked within a task");
+    return false;
+  });
+  EXPECT_THROW(parallel_for(101,
+                            [&](int64_t) {
+                              const SlowToLeave slow{caller};
+                              work_long();
+                            }),
+               std::logic_error);
+}
+
 TEST_P(Stopping, TheInnerScopeCounts) {
   const StopScope outer([] { return true; });
   std::atomic<int> runs{0};
