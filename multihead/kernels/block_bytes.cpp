@@ -1,5 +1,6 @@
 #include "multihead/kernels/block_bytes.h"
 
+#include <atomic>
 #include <cmath>
 
 #include "multihead/base/aligned.h"
@@ -173,6 +174,10 @@ HWY_INLINE void multiply_byte_tile(const ByteRows& a, int64_t first, Parts& part
     for (int i = 0; i < kRows; ++i) {
       const int64_t group = (first + i) * groups + k / kByteGroup;
       if (a.wide[group] != 0) {
+        if constexpr (kRows == 1) {
+          // Read from memory again: a compiler that keeps the integers for this rare case writes them to the stack each time.
+          std::atomic_signal_fence(std::memory_order_seq_cst);
+        }
         RowDots<1> upper;
         for (int v = 0; v < kPanelVectors; ++v) upper[0][v] = hn::Zero(IntegerTag());
         const int8_t* const high[1] = {a.high + (first + i) * a.depth + k};

@@ -92,15 +92,19 @@ void detail::multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, Matrix
   // A task's work: reading a number of B costs as much as multiplying eight rows by it.
   constexpr int64_t kReading = 8, kWork = 1 << 20;
   const int64_t work = std::max<int64_t>(1, b.rows() * b.panel() * (std::min(rows, a.rows) + kReading)),
-                panels = (kWork + work - 1) / work, groups = (b.panels() + panels - 1) / panels;
+                panels = (kWork + work - 1) / work, most = (b.panels() + panels - 1) / panels;
+  // With one row of integers a product takes the time that reading B takes, which is least when each thread reads one stretch of
+  // memory (1.05 times as fast on a Zen 4). Other products are faster when threads that are ahead take more tasks.
+  const bool one_stretch = a.rows == 1 && b.rounds_rows();
+  const int64_t groups = one_stretch ? std::min<int64_t>(most, mh::thread_count()) : most;
   thread_local AlignedBuffer<std::byte> memory;
   const ProductRows whole = product_rows(a, b, memory, RoundedBy::kAllThreads);
   mh::parallel_for(blocks * groups, [&](int64_t task) {
     const int64_t begin = std::min(a.rows, task / groups * rows), end = std::min(a.rows, begin + rows),
-                  first = task % groups * panels;
+                  group = task % groups;
     HWY_DYNAMIC_DISPATCH(multiply_rows)
-    (whole.rows_between(begin, end), b, c.rows_between(begin, end), write == Write::kAdd, first,
-     std::min(b.panels(), first + panels));
+    (whole.rows_between(begin, end), b, c.rows_between(begin, end), write == Write::kAdd,
+     group * b.panels() / groups, (group + 1) * b.panels() / groups);
   });
 }
 
