@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <queue>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/text/in_quotes.h"
@@ -26,6 +28,20 @@ MergeIds merge_ids(std::string_view left, std::string_view right, std::string_vi
                                   in_quotes(right), in_quotes(prefix)));
   }
   return {left_id, right_id, known(std::string(left).append(right.substr(prefix.size())))};
+}
+
+void MergeTable::add(int32_t left, int32_t right, Merge merge) {
+  MH_ASSERT(merge.rank >= 0);
+  if (4 * (count_ + 1) > 3 * slots_.size()) {
+    const std::vector<Slot> before =
+        std::exchange(slots_, std::vector<Slot>(std::max<size_t>(64, 2 * slots_.size())));
+    for (const Slot& slot : before) {
+      if (!slot.is_free()) slots_[place(slot.key)] = slot;
+    }
+  }
+  Slot& slot = slots_[place(key(left, right))];
+  if (slot.is_free()) ++count_;
+  slot = {key(left, right), merge};
 }
 
 void MergeTable::merge_all(std::vector<Symbol>& symbols) const {

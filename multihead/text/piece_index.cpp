@@ -1,19 +1,37 @@
 #include "multihead/text/piece_index.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace mh {
 
+namespace {
+
+/// The first one highest; zeros behind the end.
+uint64_t first_eight_bytes(std::string_view text) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < sizeof bytes; ++i)
+    bytes = bytes << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0u);
+  return bytes;
+}
+
+}  // namespace
+
 PieceIndex::PieceIndex(const std::vector<std::pair<std::string, int32_t>>& pieces) {
-  std::vector<uint32_t> order(pieces.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return pieces[a].first < pieces[b].first; });
+  struct Place {
+    uint64_t head;
+    uint32_t piece;
+  };
+  std::vector<Place> order(pieces.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = {first_eight_bytes(pieces[i].first), i};
+  std::sort(order.begin(), order.end(), [&](const Place& a, const Place& b) {
+    return a.head != b.head ? a.head < b.head : pieces[a.piece].first < pieces[b.piece].first;
+  });
   begins_.reserve(pieces.size() + 1);
+  heads_.reserve(pieces.size());
   ids_.reserve(pieces.size());
-  for (const uint32_t i : order) {
+  for (const auto& [head, i] : order) {
     begins_.push_back(bytes_.size());
+    heads_.push_back(head);
     bytes_ += pieces[i].first;
     ids_.push_back(pieces[i].second);
   }
@@ -27,9 +45,7 @@ uint32_t PieceIndex::bound(const Walk& walk, int least) const {
   uint32_t last = walk.last;
   while (first < last) {
     const uint32_t middle = first + (last - first) / 2;
-    const bool ended = length(middle) == walk.depth;  // what was walked comes before all that goes on
-    const int byte = ended ? -1 : static_cast<unsigned char>(bytes_[begins_[middle] + walk.depth]);
-    if (byte < least) {
+    if (byte_behind(middle, walk.depth) < least) {  // what was walked comes before all that goes on
       first = middle + 1;
     } else {
       last = middle;

@@ -38,11 +38,21 @@ class PieceIndex {
 
  private:
   size_t length(uint32_t piece) const { return begins_[piece + 1] - begins_[piece]; }
+  /// The byte of a piece behind so many; -1: it ends there.
+  int byte_behind(uint32_t piece, size_t depth) const {
+    if (depth < sizeof(uint64_t)) {
+      // Most walks end here: one number from memory in place of two. A byte of 0 may be the end.
+      const int byte = static_cast<int>(heads_[piece] >> (56 - 8 * depth) & 255);
+      if (byte != 0) return byte;
+    }
+    return length(piece) == depth ? -1 : static_cast<unsigned char>(bytes_[begins_[piece] + depth]);
+  }
   /// The first piece of the walk whose next byte is at least `least` (0 … 256).
   uint32_t bound(const Walk& walk, int least) const;
 
-  std::string bytes_;           // of all pieces, in order
-  std::vector<size_t> begins_;  // where each starts, and the end
+  std::string bytes_;            // of all pieces, in order
+  std::vector<size_t> begins_;   // where each starts, and the end
+  std::vector<uint64_t> heads_;  // the first eight bytes of each, the first one highest
   std::vector<int32_t> ids_;
   std::array<uint32_t, 257> by_first_byte_;  // the first piece whose first byte is at least this
 };
