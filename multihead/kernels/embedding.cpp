@@ -43,4 +43,15 @@ void sinusoids(MatrixView positions) {
   }
 }
 
+void fairseq_sinusoids(MatrixView positions) {
+  const int64_t cols = positions.cols, half = cols / 2;
+  for (int64_t p = 0; p < positions.rows; ++p) {
+    for (int64_t c = 0; c < cols; ++c) {
+      const auto i = static_cast<double>(c % half);
+      const double angle = static_cast<double>(p) * std::pow(10000.0, -i / static_cast<double>(half - 1));
+      positions(p, c) = c == 2 * half ? 0 : static_cast<float>(c < half ? std::sin(angle) : std::cos(angle));
+    }
+  }
+}
+
 }  // namespace mh

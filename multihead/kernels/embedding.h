@@ -22,4 +22,8 @@ void embed_gradient(std::span<const int32_t> ids, float scale, ConstMatrixView d
 /// odd width has one sine more than cosines.
 void sinusoids(MatrixView positions);
 
+/// Fairseq's form (M2M-100): the same halves of floor(cols / 2) numbers each with w_i = 10000^(-i / (floor(cols / 2) - 1)), so that
+/// the last w is 1/10000. An odd width ends with a zero. REQUIRES: cols >= 4.
+void fairseq_sinusoids(MatrixView positions);
+
 }  // namespace mh

@@ -26,7 +26,7 @@ std::unique_ptr<PositionTable> table_of_target(const EncoderDecoderConfig& confi
   const Positions positions = config.decoder.positions;
   if (positions != Positions::kLearned && positions == config.encoder.positions) return nullptr;
   return std::make_unique<PositionTable>(positions, config.max_positions, config.target_embedding.d_model,
-                                         config.position_offset);
+                                         config.position_offset, config.sinusoids);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutStream
                   : std::make_unique<Parameter>(config.target_vocabulary(), config.embedding.d_model)),
       logits_bias_(1, config.target_vocabulary()),
       positions_(config.encoder.positions, config.max_positions, config.embedding.d_model,
-                 config.position_offset),
+                 config.position_offset, config.sinusoids),
       target_positions_(table_of_target(config)),
       encoder_(config.encoder, streams),
       decoder_(config.decoder, streams),

@@ -23,7 +23,9 @@ std::vector<std::string> problems_of(const EncoderDecoderConfig& config, const C
   std::vector<std::string> target;
   check_sizes(target, config.target_embedding, config.decoder.positions, config.max_positions, of_target);
   add_new(target);
-  check_range(found, "position_offset", config.position_offset, 0, 1024);
+  const bool all_count = !config.embedding.uncounted && !config.target_embedding.uncounted;
+  check_range(found, "position_offset", config.position_offset, all_count ? 0 : 1, 1024);
+  if (config.sinusoids == SinusoidForm::kFairseq) check_range(found, names.d_model, d_model, 4, 1 << 16);
   if (config.target_embedding.d_model != d_model) {
     found.push_back(fmt::format("the target embedding's d_model is {}, that of the source's {}",
                                 config.target_embedding.d_model, d_model));

@@ -18,7 +18,8 @@ struct EncoderDecoderConfig {
   bool share_embeddings = true;           // source and target have one table
   bool tied = true;                       // the output layer uses the table of the target's embedding
   int32_t max_positions = 512;            // longest sequence
-  int32_t position_offset = 0;            // rows of a learned table before the row of position 0
+  int32_t position_offset = 0;            // rows of a table of positions before the row of position 0
+  SinusoidForm sinusoids = SinusoidForm::kMarian;
   /// Their positions are added to embeddings, or used by their self-attentions.
   StackConfig encoder = {.name = "encoder",
                          .positions = Positions::kSinusoidal};  // its masks are none or local

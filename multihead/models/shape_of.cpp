@@ -105,6 +105,7 @@ TranslatorShape shape_of(const EncoderDecoderConfig& config) {
       .dropout = config.encoder.dropout,
       .max_positions = config.max_positions,
       .position_offset = config.position_offset,
+      .sinusoids = config.sinusoids,
       .share_embeddings = config.share_embeddings,
       .scale_embedding = config.embedding.scaled,
       .norm_embeddings = config.embedding.norm.has_value(),

@@ -65,6 +65,7 @@ EncoderDecoderConfig config_of(const TranslatorShape& shape) {
     EmbeddingConfig config{
         .vocabulary = vocabulary, .d_model = shape.d_model, .scaled = shape.scale_embedding};
     if (shape.norm_embeddings) config.norm = NormConfig();
+    if (shape.sinusoids == SinusoidForm::kFairseq) config.uncounted = shape.pad_id;
     return config;
   };
   const EncoderDecoderConfig usual;
@@ -74,6 +75,7 @@ EncoderDecoderConfig config_of(const TranslatorShape& shape) {
           .tied = shape.share_embeddings,
           .max_positions = shape.max_positions,
           .position_offset = shape.position_offset,
+          .sinusoids = shape.sinusoids,
           .encoder = stack_of(shape, usual.encoder, AttentionKind::kEncoderSelf, shape.encoder_layers,
                               shape.encoder_ff),
           .decoder = stack_of(shape, usual.decoder, AttentionKind::kDecoderSelf, shape.decoder_layers,

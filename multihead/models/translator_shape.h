@@ -1,5 +1,5 @@
 // TranslatorShape: an encoder-decoder in few numbers, of which an EncoderDecoderConfig is made: what presets
-// and trainings set, and what the config.json of MarianMTModel, of BART and of our own translators says.
+// and trainings set, and what the config.json of MarianMTModel, of BART, of M2M-100 and of our own translators says.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,12 @@ struct TranslatorShape {
   int32_t decoder_ff = 2048;
   Activation activation = Activation::kRelu;
   NormPlacement norm = NormPlacement::kPost;
-  DropoutRates dropout = {};     // residual, weights, activation
-  int32_t max_positions = 512;   // longest sequence
-  int32_t position_offset = 0;   // rows of a learned table before the row of position 0
-  bool share_embeddings = true;  // one matrix for source, target and output
-  bool scale_embedding = true;   // times sqrt(d_model)
+  DropoutRates dropout = {};    // residual, weights, activation
+  int32_t max_positions = 512;  // longest sequence
+  int32_t position_offset = 0;  // rows of a table of positions before the row of position 0
+  SinusoidForm sinusoids = SinusoidForm::kMarian;  // with fairseq's a padding token counts as no position
+  bool share_embeddings = true;                    // one matrix for source, target and output
+  bool scale_embedding = true;                     // times sqrt(d_model)
   bool norm_embeddings = false;  // a layer norm of their sum with the positions, on each side its own
   int32_t pad_id = 0;
   int32_t eos_id = 0;

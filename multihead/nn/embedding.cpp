@@ -33,8 +33,9 @@ Var Embedding::at(Context& context, std::span<const int32_t> ids, const TokenPla
   const auto count = static_cast<int64_t>(ids.size());
   const std::span<int32_t> rows = arena.array<int32_t>(count);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const int32_t position = places.positions[i];
-    if (position < (uncounted_ >= 0 ? -1 : 0) || position >= positions.longest()) {
+    const bool counts = uncounted_ < 0 || ids[i] != uncounted_;
+    const int32_t position = counts ? places.positions[i] : -1;
+    if ((counts && position < 0) || position >= positions.longest()) {
       throw UsageError(
           fmt::format("position {} is beyond this model's {} positions", position, positions.longest()));
     }
@@ -78,7 +79,8 @@ Var Embedding::forward(Context& context, const Sequences& rows, const PositionTa
     int32_t next = 0;
     for (int64_t row = ragged.begin(s); row < ragged.begin(s) + ragged.length(s); ++row) {
       const auto i = static_cast<size_t>(row);
-      places[i] = uncounted_ >= 0 && rows.ids[i] == uncounted_ ? -1 : next++;
+      places[i] = next;
+      if (uncounted_ < 0 || rows.ids[i] != uncounted_) ++next;
     }
   }
   return at(context, rows.ids, {.positions = places, .types = rows.types}, positions, dropout);

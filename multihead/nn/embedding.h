@@ -49,7 +49,7 @@ class Embedding {
   /// long and on a token or a type that is not there.
   Var forward(Context& context, const Sequences& rows, const PositionTable& positions,
               const Dropout& dropout) const;
-  /// The same for tokens at given positions: [N, d_model].
+  /// The same for tokens at given positions, which those that do not count ignore: [N, d_model].
   Var at(Context& context, std::span<const int32_t> ids, const TokenPlaces& places,
          const PositionTable& positions, const Dropout& dropout = {}) const;
 

@@ -11,9 +11,10 @@ namespace mh {
 
 class PositionTable {
  public:
-  /// longest: the number of positions. offset: how many rows of a learned table come before that of
-  /// position 0 (the tables of RoBERTa and OPT begin with two that no token uses).
-  PositionTable(Positions positions, int64_t longest, int64_t d_model, int32_t offset = 0);
+  /// longest: the number of positions. offset: how many rows of the table come before that of position 0 (the tables of RoBERTa
+  /// and OPT begin with two that no token uses). Of sinusoids the last of these rows is zero, for tokens without a place.
+  PositionTable(Positions positions, int64_t longest, int64_t d_model, int32_t offset = 0,
+                SinusoidForm form = SinusoidForm::kMarian);
 
   int64_t longest() const { return longest_; }
   /// The table [rows, d_model]; row_of() gives the row of a position.
@@ -27,7 +28,7 @@ class PositionTable {
   int64_t longest_;
   bool adds_;
   int32_t offset_;
-  Tensor fixed_;         // the sinusoids [longest, d_model], or one row of zeros
+  Tensor fixed_;         // the sinusoids [longest + offset, d_model], or one row of zeros
   Parameter parameter_;  // [longest + offset, d_model]
 };
 

@@ -34,6 +34,12 @@ inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions
                                                         {"shaw", Positions::kShaw},
                                                         {"none", Positions::kNone}};
 
+/// Which sinusoids are added (kernels/embedding.h has the formulas): they differ in their last frequency.
+enum class SinusoidForm { kMarian, kFairseq };
+
+inline constexpr EnumNames<SinusoidForm> kSinusoidFormNames = {{"marian", SinusoidForm::kMarian},
+                                                               {"fairseq", SinusoidForm::kFairseq}};
+
 /// Whether a query of self-attention sees keys on both sides or only earlier ones. T5 assigns its buckets
 /// accordingly.
 enum class AttentionDirection { kBidirectional, kCausal };

@@ -76,7 +76,7 @@ TRANSLATOR = dict(
     max_position_embeddings=13,
 )
 DECODERS = {
-    "bart", "mbart", "gemma2", "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "marian", "mistral", "olmo2", "opt", "phi", "phi3", "qwen2",
+    "bart", "mbart", "m2m_100", "gemma2", "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "marian", "mistral", "olmo2", "opt", "phi", "phi3", "qwen2",
     "qwen3", "smollm3",
 }  # fmt: skip
 # Family: names of classes, sizes. The models of a kind have the same weights file where they can.
@@ -207,6 +207,7 @@ FAMILIES = {
     ),
     "bart": ("BartConfig", "BartForConditionalGeneration", TRANSLATOR),
     "mbart": ("MBartConfig", "MBartForConditionalGeneration", TRANSLATOR | dict(decoder_start_token_id=3)),
+    "m2m_100": ("M2M100Config", "M2M100ForConditionalGeneration", TRANSLATOR),
     "marian": (
         "MarianConfig",
         "MarianMTModel",
@@ -337,6 +338,8 @@ BART = {
 MORE = {
     "bart": BART,
     "mbart": BART | {"normalize_before": False},
+    "m2m_100": BART
+    | {"normalize_before": False, "normalize_embedding": True, "static_position_embeddings": False, "pad_token_id (null)": None},
     "distilbert": {"hidden_size": 18, "num_attention_heads": 2, "is_decoder": True},
     "gpt2": {"hidden_size": 18, "num_attention_heads": 2, "n_ctx": 5},
     "marian": {
@@ -470,6 +473,7 @@ FOR_FAMILY = {
     ("smollm3", "num_attention_heads"): 6,
     ("opt", "num_attention_heads"): 2,
     ("opt", "activation_function"): "gelu",
+    ("m2m_100", "activation_function"): "gelu",
     ("phi", "rope_parameters"): LLAMA3 | dict(partial_rotary_factor=0.75),
     ("phi3", "original_max_position_embeddings"): 4,
     ("phi3", "rope_parameters"): dict(
@@ -523,7 +527,7 @@ def numbers_of(folder, model_class, dtype=torch.float64):
     model.config.return_dict = True  # which changes what a call returns, not what it computes
     try:
         with torch.no_grad():
-            if model.config.model_type in ("bart", "marian", "mbart"):
+            if model.config.model_type in ("bart", "m2m_100", "marian", "mbart"):
                 start = model.config.decoder_start_token_id
                 out = model(
                     input_ids=torch.tensor([SOURCE]),

@@ -28,6 +28,7 @@ CLASSES = {
     "marian": "Marian",
     "bart": "Bart",
     "mbart": "MBart",
+    "m2m_100": "M2M100",
     "gemma2": "Gemma2",
     "gemma3_text": "Gemma3Text",
     "gpt_neo": "GPTNeo",

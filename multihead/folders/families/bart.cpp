@@ -1,6 +1,7 @@
 // BART (Lewis et al. 2020; Hugging Face's BartForConditionalGeneration) and mBART (Liu et al. 2020): encoder-decoders with a
 // norm of the embeddings, and learned positions, whose table has two rows before that of position 0. BART norms the sums of
-// sublayers, mBART what sublayers read, with a norm at the end of each stack.
+// sublayers, mBART what sublayers read, with a norm at the end of each stack. M2M-100 (Fan et al. 2020), whose class is that of
+// NLLB-200, too, is mBART with sinusoids, in which a padding token has no place, and without the norm of the embeddings.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,7 +24,7 @@
 namespace mh {
 namespace {
 
-/// Where a key may be missing, the start value is that of both configuration classes.
+/// Where a key may be missing, the start value is that of the configuration class: here BART's.
 struct BartFields {
   TranslatorShape shape = {.vocabulary_size = 50265,
                            .d_model = 1024,
@@ -55,6 +56,24 @@ struct BartFields {
     visit_dropout(v, shape);
   }
 };
+
+BartFields mbart_fields() {
+  BartFields fields;
+  fields.shape.norm = NormPlacement::kPre;
+  return fields;
+}
+
+BartFields m2m_100_fields() {
+  BartFields fields = mbart_fields();
+  fields.shape.vocabulary_size = 128112;
+  fields.shape.positions = Positions::kSinusoidal;
+  fields.shape.sinusoids = SinusoidForm::kFairseq;
+  fields.shape.activation = Activation::kRelu;
+  fields.shape.scale_embedding = true;
+  fields.shape.norm_embeddings = false;
+  fields.decoder_start = 2;
+  return fields;
+}
 
 constexpr std::string_view kBartBase = "model.";
 constexpr std::array kTables = {kSharedTable, kSourceTable, kTargetTable, kOutputTable};
@@ -89,7 +108,8 @@ TensorPlace bart_place(std::string_view parameter, bool tied) {
 /// Tied tables are one, however often a file has it; the shared one of untied tables is read by nobody.
 bool is_no_weight_of_bart(const std::string& tensor, const TensorFiles& files, bool tied,
                           Differences& differences) {
-  if (tensor.ends_with("coder.version")) return true;  // of older files
+  // Of older files; sinusoids are computed whatever a file has.
+  if (tensor.ends_with("coder.version") || tensor.ends_with(".embed_positions.weights")) return true;
   const auto is_it = [&](std::string_view name) { return tensor == name || tensor == without_base(name); };
   if (std::none_of(kTables.begin(), kTables.end(), is_it)) return false;
   if (!tied) return is_it(kSharedTable);
@@ -103,13 +123,13 @@ bool is_no_weight_of_bart(const std::string& tensor, const TensorFiles& files, b
   return true;
 }
 
-FolderPlan read_bart_kind(std::string_view model_type, NormPlacement norm, std::string_view json,
+FolderPlan read_bart_kind(std::string_view model_type, BartFields fields, std::string_view json,
                           std::string_view name) {
-  BartFields fields;
-  fields.shape.norm = norm;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
   // As generate() of transformers begins.
   fields.shape.decoder_start_id = fields.decoder_start.value_or(fields.start.value_or(-1));
+  if (fields.shape.positions == Positions::kSinusoidal)
+    fields.shape.position_offset = fields.shape.pad_id + 1;
   if (const std::vector<std::string> wrong = problems_of(fields.shape, kTranslatorFields); !wrong.empty())
     throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   const EncoderDecoderConfig config = fields.shape.config();
@@ -139,34 +159,45 @@ FolderPlan read_bart_kind(std::string_view model_type, NormPlacement norm, std::
 }
 
 FolderPlan read_bart(std::string_view json, std::string_view name) {
-  return read_bart_kind("bart", NormPlacement::kPost, json, name);
+  return read_bart_kind("bart", BartFields(), json, name);
 }
 FolderPlan read_mbart(std::string_view json, std::string_view name) {
-  return read_bart_kind("mbart", NormPlacement::kPre, json, name);
+  return read_bart_kind("mbart", mbart_fields(), json, name);
+}
+FolderPlan read_m2m_100(std::string_view json, std::string_view name) {
+  return read_bart_kind("m2m_100", m2m_100_fields(), json, name);
 }
 
-/// norms_before: a JSON list of whether all models of the class norm what sublayers read.
-KnownKeys keys_of_kind(std::string_view norms_before) {
+KnownKeys keys_of_kind(const BartFields& fields) {
   constexpr std::string_view kNoSuch = "expected what the class of transformers computes";
-  KnownKeys keys{.obeyed = keys_of(BartFields()),
+  const TranslatorShape& shape = fields.shape;
+  const auto only = [](bool value) -> std::string_view { return value ? "[true]" : "[false]"; };
+  const std::string_view norms_before = only(shape.norm == NormPlacement::kPre);
+  KnownKeys keys{.obeyed = keys_of(fields),
                  .rules = {std::begin(kTranslatorRules), std::end(kTranslatorRules)}};
-  keys.rules.insert(keys.rules.end(),
-                    {// Of versions before 4, whose classes had these choices.
-                     {.key = "normalize_before", .harmless = norms_before, .refused = kNoSuch},
-                     {.key = "add_final_layer_norm", .harmless = norms_before, .refused = kNoSuch},
-                     {.key = "normalize_embedding", .harmless = "[true]", .refused = kNoSuch},
-                     {.key = "static_position_embeddings", .harmless = "[false]", .refused = kNoSuch},
-                     {.key = "extra_pos_embeddings", .harmless = "[2]", .refused = kNoSuch},
-                     {.key = "add_bias_logits"},
-                     {.key = "force_bos_token_to_be_generated"},  // read_forced_first()
-                     {.key = "decoder_vocab_size", .refused = "expected one vocabulary for both sides"}});
+  keys.rules.insert(
+      keys.rules.end(),
+      {// Of versions before 4, whose classes had these choices.
+       {.key = "normalize_before", .harmless = norms_before, .refused = kNoSuch},
+       {.key = "add_final_layer_norm", .harmless = norms_before, .refused = kNoSuch},
+       {.key = "normalize_embedding", .harmless = only(shape.norm_embeddings), .refused = kNoSuch},
+       {.key = "static_position_embeddings",
+        .harmless = only(shape.positions == Positions::kSinusoidal),
+        .refused = kNoSuch},
+       {.key = "extra_pos_embeddings", .harmless = "[2]", .refused = kNoSuch},
+       {.key = "add_bias_logits"},
+       {.key = "force_bos_token_to_be_generated"},  // read_forced_first()
+       {.key = "decoder_vocab_size", .refused = "expected one vocabulary for both sides"}});
   return keys;
 }
 KnownKeys bart_keys() {
-  return keys_of_kind("[false]");
+  return keys_of_kind(BartFields());
 }
 KnownKeys mbart_keys() {
-  return keys_of_kind("[true]");
+  return keys_of_kind(mbart_fields());
+}
+KnownKeys m2m_100_keys() {
+  return keys_of_kind(m2m_100_fields());
 }
 
 constexpr OracleAttention kMbartAttentions[] = {{.module = "self_attn",
@@ -206,5 +237,12 @@ const Family kMbartFamily = {"mbart",
                              mbart_keys,
                              kTranslatorAliases,
                              &kMbartOracle};
+extern const Family kM2m100Family;
+const Family kM2m100Family = {"m2m_100",
+                              "an encoder-decoder of M2M100ForConditionalGeneration",
+                              read_m2m_100,
+                              m2m_100_keys,
+                              kTranslatorAliases,
+                              &kMbartOracle};
 
 }  // namespace mh

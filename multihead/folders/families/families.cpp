@@ -30,6 +30,7 @@ namespace mh {
   LINE(GptNeo)                   \
   LINE(GptNeox)                  \
   LINE(Llama)                    \
+  LINE(M2m100)                   \
   LINE(Marian)                   \
   LINE(Mbart)                    \
   LINE(Mistral)                  \

@@ -64,6 +64,8 @@ struct MarianFields {
       v("normalize_embedding", shape.norm_embeddings);
       if (!writing || shape.position_offset != 0)
         v("position_offset", shape.position_offset, {.low = 0, .high = 1024});
+      if (!writing || shape.sinusoids != SinusoidForm::kMarian)
+        v("sinusoids", shape.sinusoids, kSinusoidFormNames);
     }
     v("multihead_files", files);
     if (writing) {
@@ -178,9 +180,13 @@ const Family kMarianFamily = {kMarian,
                               &kSummedOracle,
                               encoder_decoder_contents};
 extern const Family kMultiheadFamily;
-const Family kMultiheadFamily = {
-    kMultihead, "an encoder-decoder of multihead", read_multihead, multihead_keys, {},
-    nullptr,    encoder_decoder_contents};
+const Family kMultiheadFamily = {kMultihead,
+                                 "an encoder-decoder of multihead",
+                                 read_multihead,
+                                 multihead_keys,
+                                 {},
+                                 nullptr,
+                                 encoder_decoder_contents};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.
@@ -190,6 +196,7 @@ std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   geometry.initialisation = HeadGeometry().initialisation;
   const bool canonical = geometry == HeadGeometry() && shape.own_heads.empty();
   const bool marian = shape.norm == NormPlacement::kPost && shape.positions == Positions::kSinusoidal &&
+                      shape.sinusoids == SinusoidForm::kMarian && shape.position_offset == 0 &&
                       !shape.norm_embeddings && canonical;
   return marian ? kMarian : kMultihead;
 }

@@ -1,4 +1,4 @@
-// What the folders of encoder-decoders in fairseq's manner (Marian, BART, mBART) have in common: fields of config.json, and the
+// What the folders of encoder-decoders in fairseq's manner (Marian, BART, mBART, M2M-100) have in common: fields of config.json, and the
 // modules of Hugging Face's classes.
 #pragma once
 

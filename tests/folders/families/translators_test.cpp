@@ -1,4 +1,4 @@
-// Folders that the classes of BART and mBART wrote, and what transformers computed with them in double precision.
+// Folders that the classes of BART, mBART and M2M-100 wrote, and what transformers computed with them in double precision.
 // tests/oracles/translator_goldens.py makes both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "multihead/base/file.h"
+#include "multihead/batch/batch.h"
+#include "multihead/folders/families/marian.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/generate/translate.h"
 #include "multihead/heads/sites/site_values.h"
@@ -43,6 +45,25 @@ void expect_states_and_logits_of(const EncoderDecoder& model, const TranslatorGo
   test::expect_near_golden(memory, golden.file.floats("memory"), "memory");
   const std::vector<float> logits = test::logits_of(model, golden.source, golden.target_in);
   test::expect_near_golden({logits.data(), 1, std::ssize(logits)}, golden.file.floats("logits"), "logits");
+}
+
+/// Puts tensors of a number into the file of a folder.
+void add_tensors(const std::filesystem::path& folder, const std::vector<std::string>& added) {
+  const std::filesystem::path file = folder / "model.safetensors";
+  const SafetensorsFile before = SafetensorsFile::open(file);
+  std::vector<NamedTensor> tensors;
+  std::vector<std::vector<float>> numbers;
+  std::vector<std::string> names = before.names();
+  names.insert(names.end(), added.begin(), added.end());
+  numbers.reserve(names.size());
+  for (const std::string& name : names) {
+    const bool there = before.contains(name);
+    numbers.push_back(there ? before.floats(name) : std::vector<float>{3});
+    tensors.push_back({.name = name,
+                       .shape = there ? before.shape(name) : std::vector<int64_t>{1},
+                       .data = std::span<const float>(numbers.back())});
+  }
+  write_file_atomically(file, write_safetensors(tensors));
 }
 
 struct TranslatorName {
@@ -98,7 +119,7 @@ TEST_P(TranslatorGoldens, TheShapeDescribesTheModel) {
   EXPECT_EQ(model_ledger(config, 5, 3).total().parameters, folder.model->parameter_count());
   const TranslatorShape shape = shape_of(config);
   EXPECT_EQ(shape.position_offset, 2);
-  EXPECT_TRUE(shape.norm_embeddings);
+  EXPECT_EQ(shape.norm_embeddings, folder.model_type != "m2m_100");
   EXPECT_EQ(shape.norm, folder.model_type == "bart" ? NormPlacement::kPost : NormPlacement::kPre);
 }
 
@@ -152,7 +173,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(TranslatorName{"bart", "plain"}, TranslatorName{"bart", "scaled_bf16"},
                     TranslatorName{"bart", "untied_f16"}, TranslatorName{"bart", "alone"},
                     TranslatorName{"bart", "text"}, TranslatorName{"mbart", "plain"},
-                    TranslatorName{"mbart", "scaled_bf16"}, TranslatorName{"mbart", "untied"}),
+                    TranslatorName{"mbart", "scaled_bf16"}, TranslatorName{"mbart", "untied"},
+                    TranslatorName{"m2m_100", "plain"}, TranslatorName{"m2m_100", "odd_bf16"},
+                    TranslatorName{"m2m_100", "untied"}),
     [](const auto& of) { return std::string(of.param.family) + "_" + of.param.name; });
 
 TEST(BartFolder, SaysWhichTokensAreForced) {
@@ -167,6 +190,45 @@ TEST(BartFolder, SaysWhichTokensAreForced) {
   EXPECT_EQ(alone.model->facts().start_id, 7);
   EXPECT_EQ(of("mbart", "untied").model->facts().start_id,
             0);  // its config.json has none: that of a text's beginning
+}
+
+TEST(M2m100Folder, PaddingTokensInATextHaveNoPlace) {
+  for (const char* name : {"plain", "odd_bf16", "untied"}) {
+    const TranslatorGolden golden("m2m_100", name);
+    const ModelFolder folder = load_model_folder(golden.folder);
+    const Batch padded(golden.lists("padded"));
+    Tape tape;
+    Context context{.tape = tape};
+    test::expect_near_golden(folder.translator().encode(context, padded.view()).value(),
+                             golden.file.floats("padded_memory"), name);
+  }
+}
+
+// Files of version 4 have tables that the class computes itself.
+TEST(M2m100Folder, TablesOfSinusoidsInOlderFilesAreNotRead) {
+  const test::DamagedGolden folder("m2m_100", "plain");
+  add_tensors(folder.folder, {"model.encoder.embed_positions.weights"});
+  const ModelFolder found = load_model_folder(folder.folder);
+  EXPECT_EQ(found.remark(), "");
+  expect_states_and_logits_of(found.translator(), TranslatorGolden("m2m_100", "plain"));
+}
+
+TEST(M2m100Folder, OurOwnFormatHasItsSinusoids) {
+  const ModelFolder folder = load_model_folder(std::filesystem::path(goldens_folder()) / "m2m_100" / "plain");
+  const EncoderDecoderConfig& config = folder.translator().config();
+  EXPECT_EQ(natural_model_type(config), "multihead");
+  const EncoderDecoderConfig again = read_encoder_decoder_config(
+      write_encoder_decoder_config(shape_of(config), "multihead", Tying(), {}), "config.json");
+  EXPECT_EQ(again.sinusoids, SinusoidForm::kFairseq);
+  EXPECT_EQ(again.position_offset, 2);
+  EXPECT_EQ(again.embedding.uncounted, config.pad_id);
+  EXPECT_EQ(again.target_embedding.uncounted, config.pad_id);
+}
+
+TEST(M2m100Folder, PositionsFollowThePaddingToken) {
+  const test::DamagedGolden folder("m2m_100", "plain");
+  folder.with([](json& config) { config["pad_token_id"] = 40; });
+  EXPECT_EQ(load_model_folder(folder.folder).translator().config().position_offset, 41);
 }
 
 // Before generation_config.json there was.
@@ -238,22 +300,7 @@ TEST(BartFolder, WithFewerHeadsIsSavedInOurOwnFormat) {
 
 TEST(BartFolder, AHeadForClassesIsLeftWhereItIsAndNamed) {
   const test::DamagedGolden folder("bart", "plain");
-  const std::filesystem::path file = folder.folder / "model.safetensors";
-  const SafetensorsFile before = SafetensorsFile::open(file);
-  std::vector<NamedTensor> tensors;
-  std::vector<std::vector<float>> numbers;
-  std::vector<std::string> names = before.names();
-  names.emplace_back("classification_head.dense.weight");
-  names.emplace_back("model.encoder.version");
-  numbers.reserve(names.size());
-  for (const std::string& name : names) {
-    const bool there = before.contains(name);
-    numbers.push_back(there ? before.floats(name) : std::vector<float>{3});
-    tensors.push_back({.name = name,
-                       .shape = there ? before.shape(name) : std::vector<int64_t>{1},
-                       .data = std::span<const float>(numbers.back())});
-  }
-  write_file_atomically(file, write_safetensors(tensors));
+  add_tensors(folder.folder, {"classification_head.dense.weight", "model.encoder.version"});
   const ModelFolder found = load_model_folder(folder.folder);
   EXPECT_THAT(found.not_read, ElementsAre("classification_head.dense.weight"));
   expect_states_and_logits_of(found.translator(), TranslatorGolden("bart", "plain"));
@@ -299,6 +346,26 @@ TEST(DamagedBart, ConfigurationsThatDoNotFitAreRefused) {
   test::DamagedGolden("bart", "untied_f16")
       .with("tie_word_embeddings", true,
             "lm_head.weight is not model.shared.weight, though tie_word_embeddings is true; set it to false");
+}
+
+TEST(DamagedM2m100, ConfigurationsThatDoNotFitAreRefused) {
+  const test::DamagedGolden damaged("m2m_100", "plain");
+  damaged.with("is_decoder", true, "is_decoder is true; expected an encoder-decoder");
+  damaged.with([](json& config) {
+    for (const char* key : {"d_model", "encoder_attention_heads", "decoder_attention_heads"}) config[key] = 3;
+  });
+  damaged.expect_error("d_model is 3; expected 4 ... 65536");
+  damaged.with("encoder_layers", 1, "not used: model.encoder.layers.1.");
+  damaged.with("decoder_ffn_dim", 30,
+               "shape of model.decoder.layers.0.fc1.weight: expected [30,24], got [53,24]");
+  damaged.with("vocab_size", 60, "shape of model.shared.weight: expected [60,24], got [61,24]");
+  damaged.with("pad_token_id", 61, "pad_token_id is 61; expected 0 ... 60");
+  damaged.with("pad_token_id", nullptr, "pad_token_id");
+  damaged.with("normalize_embedding", true, "normalize_embedding is true; expected what the class");
+  damaged.with("static_position_embeddings", false, "static_position_embeddings is false; expected what");
+  damaged.with("normalize_before", false, "normalize_before is false; expected what the class");
+  damaged.with("tie_word_embeddings", false, "missing: lm_head.weight");
+  damaged.with("model_type", "mbart", "missing: model.encoder.layernorm_embedding.weight");
 }
 
 TEST(DamagedBart, AForcedTokenThatIsNoneIsRefused) {
