@@ -56,7 +56,7 @@ SentenceModel load_sentences(const ModelFlags& model) {
 
 namespace {
 
-constexpr const char* kTranslator = "a translator (made by multihead train, Marian's or BART's)";
+constexpr const char* kTranslator = "a translator (made by multihead train, Marian's, BART's or T5's)";
 
 [[noreturn]] void refuse_kind(const ModelFolder& folder, const std::string& path, std::string_view verb,
                               const std::string& takes, std::string_view instead) {

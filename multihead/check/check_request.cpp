@@ -25,6 +25,7 @@ Json json_of(const OracleAttention& attention) {
           {"by_head", attention.by_head},
           {"output", attention.output},
           {"added", attention.added.empty() ? attention.module : attention.added},
+          {"sum", attention.sum},
           {"sum_norm", attention.sum_norm},
           {"scaled_queries", attention.scaled_queries},
           {"float32_softmax", attention.float32_softmax},

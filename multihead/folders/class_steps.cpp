@@ -10,7 +10,7 @@ namespace mh {
 namespace {
 
 constexpr const char* kSpaceMark = "\u2581";
-constexpr size_t kUnknownOfXlmRoberta = 3;  // the id of <unk>, whatever the file says
+constexpr size_t kUnknownOfXlmRoberta = 3, kUnknownOfT5 = 2;  // the ids of <unk>, whatever the file says
 
 bool has_token(const TokenizerParts& parts, const std::string& token) {
   return std::any_of(parts.added_tokens.begin(), parts.added_tokens.end(),
@@ -51,6 +51,16 @@ std::optional<PostProcessorStep> around(const TokenizerParts& parts, const std::
     if (!step.special_tokens.empty() && step.special_tokens.back().name == token) continue;
     step.special_tokens.push_back({.name = token, .ids = {id_in(parts, token)}, .tokens = {token}});
   }
+  return step;
+}
+
+/// The same with a token behind each text alone.
+std::optional<PostProcessorStep> behind(const TokenizerParts& parts, const std::string& last) {
+  if (!has_token(parts, last)) return std::nullopt;
+  PostProcessorStep step;
+  step.single = {text_piece('A', 0), special_piece(last, 0)};
+  step.pair = {text_piece('A', 0), special_piece(last, 0), text_piece('B', 0), special_piece(last, 0)};
+  step.special_tokens = {{.name = last, .ids = {id_in(parts, last)}, .tokens = {last}}};
   return step;
 }
 
@@ -120,10 +130,10 @@ void put_unigram(const ClassOptions& options, TokenizerParts& parts) {
   parts.decoders = {{.kind = DecoderStep::Kind::kMetaspace, .prepend_scheme = scheme}};
 }
 
-/// XLM-RoBERTa's is the piece of one id; CamemBERT's that of the name, else the first.
+/// XLM-RoBERTa's and T5's is the piece of one id; CamemBERT's that of the name, else the first.
 void put_unknown_piece(TokenizerClass kind, const ClassOptions& options, TokenModel& model) {
   const auto& pieces = model.pieces;
-  size_t at = kUnknownOfXlmRoberta;
+  size_t at = kind == TokenizerClass::kT5 ? kUnknownOfT5 : kUnknownOfXlmRoberta;
   if (kind == TokenizerClass::kCamembert) {
     const auto named = std::find_if(pieces.begin(), pieces.end(), [&](const ScoredPiece& piece) {
       return piece.text == options.unk.value_or("<unk>");
@@ -229,6 +239,11 @@ std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions
       put_unigram(options, parts);
       put_unknown_piece(kind, options, parts.model);
       put_template(around(parts, options.bos.value_or("<s>"), options.eos.value_or("</s>"), true, 0), parts);
+      break;
+    case TokenizerClass::kT5:
+      put_unigram({}, parts);
+      put_unknown_piece(kind, options, parts.model);
+      put_template(behind(parts, options.eos.value_or("</s>")), parts);
       break;
     case TokenizerClass::kAsWritten:
       break;

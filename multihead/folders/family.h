@@ -67,6 +67,8 @@ struct FolderPlan {
   /// own_heads (folders/pruned_heads.h).
   bool prunes_heads = false;
   PrunedHeads pruned_heads = {};
+  /// Whether the files alone say that the output layer is tied, and tie_word_embeddings something else (T5).
+  bool files_say_tied = false;
   /// The fields with which the family's config.json says that all attentions have these heads. Throws UsageError, saying
   /// why, when it cannot. Not set where Family::write is.
   std::function<std::map<std::string, int32_t>(const HeadGeometry& heads, int32_t d_model)> fields_of_heads =

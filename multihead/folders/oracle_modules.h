@@ -16,6 +16,7 @@ struct OracleAttention {
   bool by_head = false;            // head by head, or all queries first
   std::string_view output;         // W^O
   std::string_view added = {};     // what it gives is added to the layer's input; empty: `module`
+  std::string_view sum = {};       // gives that sum itself; empty: no module does
   std::string_view sum_norm = {};  // the norm of that sum in stacks with norms after sublayers
   bool scaled_queries = false;     // the class scales queries before it compares them with keys
   bool float32_softmax = false;    // the class rounds the scores for the softmax

@@ -99,7 +99,7 @@ std::string saved_config(const FolderPlan& plan, const Model& as_read, const Mod
   OrderedJson config = OrderedJson::parse(
       with_family_names(folder.source->read(kConfigFile), folder.source->path_of(kConfigFile)));
   // The files had an output layer of their own, whatever their configuration says.
-  if (has_parameter(*folder.model, "output")) config["tie_word_embeddings"] = false;
+  if (!plan.files_say_tied && has_parameter(*folder.model, "output")) config["tie_word_embeddings"] = false;
   const HeadsOfAttentions changed = changed_heads_of(as_read, *folder.model);
   if (!changed.empty()) {
     config.erase(kOwnHeads);

@@ -26,6 +26,7 @@ constexpr std::array kClassNames = {
     ClassName{"LlamaTokenizer", TokenizerClass::kLlama},
     ClassName{"XLMRobertaTokenizer", TokenizerClass::kXlmRoberta},
     ClassName{"CamembertTokenizer", TokenizerClass::kCamembert},
+    ClassName{"T5Tokenizer", TokenizerClass::kT5},
     ClassName{"PreTrainedTokenizer"},
     ClassName{"TokenizersBackend"},
     ClassName{"PythonBackend"},
@@ -40,6 +41,9 @@ constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {
     {"bart", "RobertaTokenizer"},
     {"xlm-roberta", "XLMRobertaTokenizer"},
     {"camembert", "CamembertTokenizer"},
+    {"t5", "T5Tokenizer"},
+    {"mt5", "T5Tokenizer"},
+    {"umt5", "T5Tokenizer"},
     {"gpt2", "GPT2Tokenizer"},
     {"gpt_neo", "GPT2Tokenizer"},
     {"opt", "GPT2Tokenizer"},
@@ -101,6 +105,7 @@ std::string_view default_token(TokenizerClass kind, std::string_view key) {
                                       {"mask_token", "<mask>"}}};
   constexpr Defaults kQwen2Tokens = {{{"eos_token", kEnd}, {"unk_token", kEnd}, {"pad_token", kEnd}}};
   constexpr Defaults kLlamaTokens = {{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}}};
+  constexpr Defaults kT5Tokens = {{{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}}};
   const auto find = [&](const Defaults& defaults) {
     for (const auto& [name, token] : defaults) {
       if (name == key) return token;
@@ -126,6 +131,8 @@ std::string_view default_token(TokenizerClass kind, std::string_view key) {
       return find(kQwen2Tokens);
     case TokenizerClass::kLlama:
       return find(kLlamaTokens);
+    case TokenizerClass::kT5:
+      return find(kT5Tokens);
     case TokenizerClass::kAsWritten:
       break;
   }
@@ -147,6 +154,7 @@ bool fits_class(TokenizerClass kind, const TokenModel& model) {
       return model.kind == Kind::kBpe;
     case TokenizerClass::kXlmRoberta:
     case TokenizerClass::kCamembert:
+    case TokenizerClass::kT5:
       return model.kind == Kind::kUnigram;
     case TokenizerClass::kAsWritten:
       break;

@@ -22,7 +22,8 @@ enum class TokenizerClass {
   kQwen2,
   kLlama,
   kXlmRoberta,
-  kCamembert
+  kCamembert,
+  kT5
 };
 
 struct ChosenClass {

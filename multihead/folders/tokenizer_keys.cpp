@@ -46,6 +46,7 @@ constexpr KeyRule kRules[] = {
     {.key = "vocab"},
     {.key = "unk_id"},
     {.key = "backend"},
+    {.key = "extra_ids"},  // of T5: the sentinels are added tokens of the file
     {.key = "is_local"},
     {.key = "local_files_only"},
     {.key = "files_loaded"},

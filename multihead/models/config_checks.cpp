@@ -71,6 +71,7 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
         fmt::format("the stack's d_model is {}, that of the embeddings {}", stack.d_model, d_model));
   if (!(stack.norm.epsilon > 0 && std::isfinite(stack.norm.epsilon)))
     found.push_back(fmt::format("the norm's epsilon is {}; expected a number above 0", stack.norm.epsilon));
+  if (const std::string wrong = problem_of(stack.buckets); !wrong.empty()) found.push_back(wrong);
   if (stack.order != SublayerOrder::kOneAfterAnother &&
       (stack.norm.placement != NormPlacement::kPre || stack.cross_attention))
     found.emplace_back("parallel sublayers need norms before them, and no cross-attention");

@@ -41,13 +41,14 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutStream
       output_(config.tied
                   ? nullptr
                   : std::make_unique<Parameter>(config.target_vocabulary(), config.embedding.d_model)),
-      logits_bias_(1, config.target_vocabulary()),
+      logits_bias_(config.output_bias ? std::make_unique<Parameter>(1, config.target_vocabulary()) : nullptr),
       positions_(config.encoder.positions, config.max_positions, config.embedding.d_model,
                  config.position_offset, config.sinusoids),
       target_positions_(table_of_target(config)),
       encoder_(config.encoder, streams),
       decoder_(config.decoder, streams),
-      head_("decoder", output_ ? *output_ : target_embedding_.table(), &logits_bias_) {}
+      head_("decoder", output_ ? *output_ : target_embedding_.table(), logits_bias_.get(), std::nullopt,
+            config.scale_states ? static_cast<float>(1 / std::sqrt(config.encoder.d_model)) : 1) {}
 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);
@@ -137,7 +138,7 @@ void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   if (!config_.share_embeddings) visitor("target_embedding", target_embedding_.table());
   target_embedding_.visit("target_embedding", visitor);
   if (output_) visitor("output", *output_);
-  visitor("logits_bias", logits_bias_);
+  if (logits_bias_) visitor("logits_bias", *logits_bias_);
   if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
   if (target_positions_ && target_positions_->learned() != nullptr)
     visitor("target_positions", *target_positions_->learned());

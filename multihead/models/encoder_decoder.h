@@ -61,8 +61,9 @@ class EncoderDecoder final : public LanguageModel {
   Embedding embedding_;  // of the source
   Embedding target_embedding_;
   std::unique_ptr<Parameter> output_;  // [V, d_model]; null: tied to the target's embedding
-  Parameter logits_bias_;              // [1, V]; zero unless a loaded model has one; not trained
-  PositionTable positions_;            // of the source, and of the target unless it has its own
+  std::unique_ptr<Parameter>
+      logits_bias_;          // [1, V]; zero unless a loaded model has one; not trained; null: none
+  PositionTable positions_;  // of the source, and of the target unless it has its own
   std::unique_ptr<PositionTable> target_positions_;  // null: the source's
   Stack encoder_;
   Stack decoder_;

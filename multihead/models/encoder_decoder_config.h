@@ -17,6 +17,8 @@ struct EncoderDecoderConfig {
   EmbeddingConfig target_embedding = {};  // with as many tokens as the source's when they share a table
   bool share_embeddings = true;           // source and target have one table
   bool tied = true;                       // the output layer uses the table of the target's embedding
+  bool output_bias = true;                // whether the output layer has one, [1, V], which is not trained
+  bool scale_states = false;              // by 1 / sqrt(d_model), before the output layer (T5)
   int32_t max_positions = 512;            // longest sequence
   int32_t position_offset = 0;            // rows of a table of positions before the row of position 0
   SinusoidForm sinusoids = SinusoidForm::kMarian;

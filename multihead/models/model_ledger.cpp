@@ -119,7 +119,7 @@ LedgerPart norms(const StackConfig& stack, int64_t tokens) {
 
 struct CountedOutput {
   int64_t d_model, words;
-  bool tied, biased = false;
+  bool tied, biased = false, scaled = false;
 };
 
 LedgerPart vocabulary(const CountedOutput& of, int64_t tokens) {
@@ -127,16 +127,23 @@ LedgerPart vocabulary(const CountedOutput& of, int64_t tokens) {
   return {.name = "vocabulary",
           .parameters = (of.tied ? 0 : of.words * of.d_model) + biases,
           .multiply_adds = tokens * of.d_model * of.words,
-          .other_flops = tokens * (3 * of.words + biases),
+          .other_flops = tokens * (3 * of.words + biases + (of.scaled ? of.d_model : 0)),
           .exponentials = tokens * of.words,
           .read_bytes = kFloat * tokens * of.d_model};
+}
+
+/// Whether a layer uses the first one's table of T5's positions.
+bool uses_first_bias(const StackConfig& stack, size_t layer) {
+  return stack.one_bias && layer > 0;
 }
 
 /// How self-attention of a layer is counted.
 LedgerOptions self_options(const StackConfig& stack, size_t layer) {
   const RotaryOptions& rotary = stack.layers[layer].rotary ? *stack.layers[layer].rotary : stack.rotary;
-  return {
-      .mask = stack.mask_of(layer).mask(), .positions = stack.positions_of(layer), .rotated = rotary.rotated};
+  return {.mask = stack.mask_of(layer).mask(),
+          .positions = stack.positions_of(layer),
+          .rotated = rotary.rotated,
+          .buckets = uses_first_bias(stack, layer) ? 0 : stack.buckets.count};
 }
 
 /// The attentions of one kind of all layers together; `first` gets layer 0's.
@@ -151,6 +158,7 @@ LedgerPart attentions(const StackConfig& stack, HeadGeometry LayerConfig::*kind,
     const bool alike = i > 0 && completed(layer.*kind, stack.d_model, "ledger") == last.geometry &&
                        (!self || (stack.mask_of(i) == stack.mask_of(i - 1) &&
                                   stack.positions_of(i) == stack.positions_of(i - 1) &&
+                                  uses_first_bias(stack, i) == uses_first_bias(stack, i - 1) &&
                                   layer.rotary == stack.layers[i - 1].rotary));
     if (!alike)
       last = ledger(layer.*kind, stack.d_model, queries, keys,
@@ -196,8 +204,11 @@ ModelLedger model_ledger(const EncoderDecoderConfig& c, int64_t source, int64_t 
       attentions(decoder, &LayerConfig::cross_attention, target, source, found.cross));
   add("decoder feed-forward", feed_forward(decoder, target));
   add("decoder norms", norms(decoder, target));
-  add("vocabulary",
-      vocabulary({.d_model = decoder.d_model, .words = c.target_vocabulary(), .tied = c.tied}, target));
+  add("vocabulary", vocabulary({.d_model = decoder.d_model,
+                                .words = c.target_vocabulary(),
+                                .tied = c.tied,
+                                .scaled = c.scale_states},
+                               target));
   return found;
 }
 

@@ -49,12 +49,18 @@ StackConfig stack_of(const TranslatorShape& shape, StackConfig stack, AttentionK
                      int32_t d_ff) {
   stack.d_model = shape.d_model;
   stack.positions = shape.positions;
-  stack.norm = {.placement = shape.norm};
+  stack.one_bias = shape.one_bias;
+  stack.buckets = shape.buckets;
+  stack.norm = {.kind = shape.norm_kind, .placement = shape.norm, .epsilon = shape.norm_epsilon};
   stack.dropout = shape.dropout;
   for (int32_t i = 0; i < layers; ++i) {
-    stack.layers.push_back({.self_attention = shape.heads_of({self, i}),
-                            .cross_attention = shape.heads_of({AttentionKind::kCross, i}),
-                            .feed_forward = {.d_ff = d_ff, .activation = shape.activation}});
+    stack.layers.push_back(
+        {.self_attention = shape.heads_of({self, i}),
+         .cross_attention = shape.heads_of({AttentionKind::kCross, i}),
+         .feed_forward = {.d_ff = d_ff,
+                          .activation = shape.activation,
+                          .gated = shape.gated,
+                          .biases = shape.feed_forward_bias ? Biases::kAll : Biases::kNone}});
   }
   return stack;
 }
@@ -72,7 +78,9 @@ EncoderDecoderConfig config_of(const TranslatorShape& shape) {
   return {.embedding = embedding(shape.vocabulary_size),
           .target_embedding = embedding(shape.target_vocabulary()),
           .share_embeddings = shape.share_embeddings,
-          .tied = shape.share_embeddings,
+          .tied = shape.share_embeddings && !shape.own_output,
+          .output_bias = shape.output_bias,
+          .scale_states = shape.scale_states,
           .max_positions = shape.max_positions,
           .position_offset = shape.position_offset,
           .sinusoids = shape.sinusoids,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/kernels/elementwise.h"
@@ -30,6 +31,19 @@ float log_probability(std::span<const float> logits, int32_t token) {
   return static_cast<float>(static_cast<double>(logits[static_cast<size_t>(token)]) - log_sum_exp(logits));
 }
 
+Var VocabularyHead::scaled(Tape& tape, Var states) const {
+  return scale_ == 1 ? states : ops::scale(tape, states, scale_);
+}
+
+ConstMatrixView VocabularyHead::scaled(ConstMatrixView states, Tensor& kept) const {
+  if (scale_ == 1) return states;
+  kept = Tensor(states.rows, states.cols);
+  for (int64_t i = 0; i < states.rows; ++i) {
+    for (int64_t j = 0; j < states.cols; ++j) kept(i, j) = scale_ * states(i, j);
+  }
+  return kept.view();
+}
+
 ConstMatrixView VocabularyHead::bias() const {
   if (bias_ == nullptr) return {};
   const ConstMatrixView bias = bias_->value.view();
@@ -43,7 +57,8 @@ OutputLayer VocabularyHead::layer() const {
 
 void VocabularyHead::logits(ConstMatrixView states, MatrixView logits) const {
   const OutputLayer output = layer();
-  multiply(states, *output.logits, logits, Write::kOverwrite, [&](int64_t begin, int64_t end) {
+  Tensor kept;
+  multiply(scaled(states, kept), *output.logits, logits, Write::kOverwrite, [&](int64_t begin, int64_t end) {
     const MatrixView rows = logits.rows_between(begin, end);
     add_bias(output.bias, rows);
     if (soft_cap_) soft_cap(*soft_cap_, rows, rows);
@@ -54,7 +69,8 @@ void VocabularyHead::logits(ConstMatrixView states, MatrixView logits) const {
 std::vector<float> VocabularyHead::log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                                      VocabularyScratch& scratch) const {
   std::vector<float> found(targets.size());
-  mh::log_probabilities(layer(), states, targets, found, scratch);
+  Tensor kept;
+  mh::log_probabilities(layer(), scaled(states, kept), targets, found, scratch);
   require_finite(found, "probabilities");
   return found;
 }
@@ -62,7 +78,8 @@ std::vector<float> VocabularyHead::log_probabilities(ConstMatrixView states, std
 void VocabularyHead::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
                                VocabularyScratch& scratch) const {
   check_candidates(options);
-  best_candidates(layer(), states, options.candidates, options.suppressed, out, scratch);
+  Tensor kept;
+  best_candidates(layer(), scaled(states, kept), options.candidates, options.suppressed, out, scratch);
   // Not-a-number compares false with everything, so that such rows find no candidate at all.
   const bool finite = std::all_of(out.begin(), out.end(),
                                   [](const Candidate& c) { return std::isfinite(c.log_probability); });
@@ -71,7 +88,7 @@ void VocabularyHead::best_next(ConstMatrixView states, const NextOptions& option
 
 Var VocabularyHead::cross_entropy(Tape& tape, Var states, const CrossEntropyOptions& options,
                                   VocabularyScratch& scratch, CrossEntropySums& sums) const {
-  return mh::cross_entropy(tape, states, parameters(), options, scratch, sums);
+  return mh::cross_entropy(tape, scaled(tape, states), parameters(), options, scratch, sums);
 }
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-// From states to tokens:  logits = states E^T + bias, perhaps softly capped,  p = softmax(logits)
+// From states to tokens:  logits = scale states E^T + bias, perhaps softly capped,  p = softmax(logits)
 // E [V, d_model] is a matrix of its own, or the embedding's table (tied: Press and Wolf 2017). Only
 // logits() stores the matrix of logits [N, V]; the other functions do not (kernels/vocabulary.h).
 #pragma once
@@ -31,10 +31,14 @@ float log_probability(std::span<const float> logits, int32_t token);
 class VocabularyHead {
  public:
   /// stack: "encoder" or "decoder", of whose states it predicts words; table: E; bias: [1, V], not trained, or null. All
-  /// outlive this. soft_cap: of the logits.
+  /// outlive this. soft_cap: of the logits. scale: of the states, T5's.
   VocabularyHead(std::string_view stack, const Parameter& table, const Parameter* bias,
-                 std::optional<float> soft_cap = std::nullopt)
-      : stack_(stack), table_({&table}, RightFactor::kTransposed), bias_(bias), soft_cap_(soft_cap) {
+                 std::optional<float> soft_cap = std::nullopt, float scale = 1)
+      : stack_(stack),
+        table_({&table}, RightFactor::kTransposed),
+        bias_(bias),
+        soft_cap_(soft_cap),
+        scale_(scale) {
     table.read_by = ReadBy::kTransposedProduct;
   }
 
@@ -47,7 +51,7 @@ class VocabularyHead {
   /// finite, as the two functions below do when probabilities are not.
   void logits(ConstMatrixView states, MatrixView logits) const;
   /// The same as an op of the tape: [N, d_model] -> [N, V].
-  Var logits(Tape& tape, Var states) const { return mh::logits(tape, states, parameters()); }
+  Var logits(Tape& tape, Var states) const { return mh::logits(tape, scaled(tape, states), parameters()); }
   /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;
@@ -60,6 +64,9 @@ class VocabularyHead {
                     CrossEntropySums& sums) const;
 
  private:
+  Var scaled(Tape& tape, Var states) const;
+  /// The same without a tape; kept: where they are, unless they are `states`.
+  ConstMatrixView scaled(ConstMatrixView states, Tensor& kept) const;
   /// The bias; empty when there is none or it is all zeros.
   ConstMatrixView bias() const;
   OutputParameters parameters() const { return {.table = table_, .bias = bias(), .soft_cap = soft_cap_}; }
@@ -69,6 +76,7 @@ class VocabularyHead {
   PackedParameters table_;
   const Parameter* bias_;
   std::optional<float> soft_cap_;
+  float scale_;
 };
 
 }  // namespace mh

@@ -52,14 +52,14 @@ class AlibiPositions final : public AttentionPositions {
 
 class T5Positions final : public AttentionPositions {
  public:
-  T5Positions(AttentionDirection direction, int heads, int d_model)
-      : d_model_(d_model), table_(heads, kT5Buckets) {
-    for (int distance = -kT5Farthest; distance <= kT5Farthest; ++distance)
-      buckets_.push_back(t5_bucket(distance, direction));
+  T5Positions(AttentionDirection direction, const T5Buckets& buckets, int heads, int d_model)
+      : d_model_(d_model), farthest_(buckets.farthest), table_(heads, buckets.count) {
+    for (int distance = -farthest_; distance <= farthest_; ++distance)
+      buckets_.push_back(t5_bucket(distance, direction, buckets));
   }
   LearnedInputs bias(Context&, Var, AttentionBias& fixed) const override {
-    fixed.distance_clip = kT5Farthest;
-    fixed.distance_columns = kT5Buckets;
+    fixed.distance_clip = farthest_;
+    fixed.distance_columns = static_cast<int>(table_.value.cols());
     fixed.buckets = buckets_;
     return {.by_distance = &table_, .by_query = {}};
   }
@@ -71,9 +71,9 @@ class T5Positions final : public AttentionPositions {
   }
 
  private:
-  int d_model_;
+  int d_model_, farthest_;
   Parameter table_;               // [heads, buckets]
-  std::vector<int32_t> buckets_;  // of the distances -128 ... 128
+  std::vector<int32_t> buckets_;  // of the distances -farthest ... farthest
 };
 
 // score = scale * q . (k + a_distance): what q meets besides k is one product with all vectors.
@@ -104,18 +104,16 @@ class ShawPositions final : public AttentionPositions {
 
 }  // namespace
 
-std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions,
-                                                             AttentionDirection direction,
-                                                             const HeadShape& shape, int d_model,
-                                                             int softmaxes_per_head,
-                                                             const RotaryOptions& rotary) {
+std::unique_ptr<AttentionPositions> make_attention_positions(
+    Positions positions, AttentionDirection direction, const HeadShape& shape, int d_model,
+    int softmaxes_per_head, const RotaryOptions& rotary, const T5Buckets& buckets) {
   switch (positions) {
     case Positions::kRotary:
       return std::make_unique<RotaryPositions>(shape.d_key, rotary);
     case Positions::kAlibi:
       return std::make_unique<AlibiPositions>(shape.heads, softmaxes_per_head);
     case Positions::kT5:
-      return std::make_unique<T5Positions>(direction, shape.heads, d_model);
+      return std::make_unique<T5Positions>(direction, buckets, shape.heads, d_model);
     case Positions::kShaw:
       return std::make_unique<ShawPositions>(shape);
     case Positions::kSinusoidal:

@@ -34,10 +34,8 @@ class AttentionPositions {
 
 /// Returns null when self-attention has nothing to do for these positions. shape: as the kernel gets it.
 /// `softmaxes_per_head`: how many of its softmaxes make one head (2 for differential heads).
-std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions,
-                                                             AttentionDirection direction,
-                                                             const HeadShape& shape, int d_model,
-                                                             int softmaxes_per_head = 1,
-                                                             const RotaryOptions& rotary = {});
+std::unique_ptr<AttentionPositions> make_attention_positions(
+    Positions positions, AttentionDirection direction, const HeadShape& shape, int d_model,
+    int softmaxes_per_head = 1, const RotaryOptions& rotary = {}, const T5Buckets& buckets = {});
 
 }  // namespace mh

@@ -28,6 +28,7 @@ class LayerLedger {
               .own_rows = options.keys == LedgerOptions::Keys::kByLength && tokens_q == tokens_k},
         positions_(options.positions),
         rotated_(options.rotated),
+        buckets_(options.buckets),
         path_(path) {
     if (options.mask.kind() == Mask::Kind::kDense)
       throw UsageError("the ledger counts no dense masks; give none, causal or a window");
@@ -84,7 +85,7 @@ class LayerLedger {
       others = count_product({2, all});
     } else if (positions_ == Positions::kT5) {
       others = all;
-      part.parameters = count_sum(part.parameters, softmaxes() * kT5Buckets);
+      part.parameters = count_sum(part.parameters, count_product({softmaxes(), buckets_}));
     } else if (positions_ == Positions::kShaw) {
       const int64_t products = count_product({queries, kVectors});
       others = count_sum(products, all);
@@ -155,6 +156,7 @@ class LayerLedger {
   int64_t pairs_ = 0;
   Positions positions_;
   int rotated_;
+  int buckets_;
   AttentionPath path_;
 };
 

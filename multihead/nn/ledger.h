@@ -22,7 +22,7 @@
 // stand at the top of their files (geometries/).
 //
 // Positions add to `scores`: rotary 3 other operations for each number of queries and keys that turns; alibi 2 P h; t5
-// 32 h parameters and P h operations; shaw 33 k parameters, Tq h k 33 multiply-adds and Tq h 33 + P h
+// 32 h parameters (h for each bucket) and P h operations; shaw 33 k parameters, Tq h k 33 multiply-adds and Tq h 33 + P h
 // operations.
 #pragma once
 
@@ -59,6 +59,7 @@ struct LedgerOptions {
   std::optional<AttentionPath> path = {};  // unset: attention_path()
   Positions positions = Positions::kNone;  // of self-attention
   int rotated = 0;                         // of rotary positions: numbers of a head that turn; 0: all
+  int buckets = T5Buckets().count;         // columns of T5's table; 0: that of another layer is used
 };
 
 struct Ledger {

@@ -24,8 +24,9 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   if (const auto wrong = problems_of(config.positions, geometry, config.d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
-  positions_ = make_attention_positions(config.positions, config.mask.direction(), heads_->shape(),
-                                        config.d_model, softmaxes_per_head(geometry), config.rotary);
+  positions_ =
+      make_attention_positions(config.positions, config.mask.direction(), heads_->shape(), config.d_model,
+                               softmaxes_per_head(geometry), config.rotary, config.buckets);
   if (geometry.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
   if (has_bias_of_output(geometry.biases)) b_o_ = Parameter(1, config_.d_out);

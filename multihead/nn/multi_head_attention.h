@@ -37,6 +37,7 @@ struct MultiHeadAttentionConfig {
   float weights_dropout = 0;               // dropout rate of the attention weights
   Positions positions = Positions::kNone;  // those that are added to embeddings change nothing here
   RotaryOptions rotary = {};               // for Positions::kRotary
+  T5Buckets buckets = {};                  // for Positions::kT5
   StackMask mask = {};                     // which keys self-attention in a stack sees
   int layer = 0;                           // its number in the stack, from 0
 };

@@ -32,19 +32,34 @@ std::vector<float> alibi_slopes(int heads) {
   return slopes;
 }
 
-int t5_bucket(int distance, AttentionDirection direction) {
-  int buckets = kT5Buckets, first = 0;
+std::string problem_of(const T5Buckets& buckets) {
+  constexpr int kMost = 1 << 12;
+  if (buckets.count < 4 || buckets.count > kMost)
+    return fmt::format("the number of buckets is {}; expected 4 ... {}", buckets.count, kMost);
+  const int least = buckets.count / 2 + 1;
+  if (buckets.farthest < least || buckets.farthest > kMost)
+    return fmt::format("the farthest distance with a bucket is {}; with {} buckets expected {} ... {}",
+                       buckets.farthest, buckets.count, least, kMost);
+  return {};
+}
+
+int t5_bucket(int distance, AttentionDirection direction, const T5Buckets& buckets) {
+  int count = buckets.count, first = 0;
   int away = std::max(0, -distance);
   if (direction == AttentionDirection::kBidirectional) {
-    buckets /= 2;
-    first = distance > 0 ? buckets : 0;
+    count /= 2;
+    first = distance > 0 ? count : 0;
     away = std::abs(distance);
   }
-  const int exact = buckets / 2;
+  const int exact = count / 2;
   if (away < exact) return first + away;
-  const double share = std::log(static_cast<double>(away) / exact) /
-                       std::log(static_cast<double>(kT5Farthest) / exact);  // of the way to the farthest
-  return first + std::min(buckets - 1, exact + static_cast<int>(share * (buckets - exact)));
+  // In single precision as transformers has it, which decides where a distance is on the border of two buckets.
+  const auto log_in_single = [&](double of) { return static_cast<float>(std::log(of)); };
+  const float ratio = static_cast<float>(away) / static_cast<float>(exact);
+  const float share =
+      log_in_single(static_cast<double>(ratio)) /
+      log_in_single(static_cast<double>(buckets.farthest) / exact);  // of the way to the farthest
+  return first + std::min(count - 1, exact + static_cast<int>(share * static_cast<float>(count - exact)));
 }
 
 }  // namespace mh

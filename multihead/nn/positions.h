@@ -69,12 +69,18 @@ std::vector<std::string> problems_of(Positions positions, const HeadGeometry& ge
 /// Returns the slopes m_i of ALiBi for all heads.
 std::vector<float> alibi_slopes(int heads);
 
-/// T5's buckets: 32 for the distances of one sign (kCausal), or 16 for each sign (kBidirectional). The
-/// first half of them hold one distance each; the others grow logarithmically up to distance 128, and the
+/// T5's buckets: `count` for the distances of one sign (kCausal), or half as many for each sign (kBidirectional). The
+/// first half of them hold one distance each; the others grow logarithmically up to distance `farthest`, and the
 /// last one holds all beyond.
-inline constexpr int kT5Buckets = 32, kT5Farthest = 128;
-/// Returns the bucket of the distance j - i of key j from query i.
-int t5_bucket(int distance, AttentionDirection direction);
+struct T5Buckets {
+  int count = 32, farthest = 128;
+
+  bool operator==(const T5Buckets&) const = default;
+};
+/// Returns what is wrong with them, a clause; empty when nothing is. Both directions must find a first half.
+std::string problem_of(const T5Buckets& buckets);
+/// Returns the bucket of the distance j - i of key j from query i. REQUIRES: problem_of(buckets) is empty.
+int t5_bucket(int distance, AttentionDirection direction, const T5Buckets& buckets = {});
 
 /// Shaw's k: there are vectors for the distances -k ... k; longer distances are clipped to them.
 inline constexpr int kShawClip = 16;

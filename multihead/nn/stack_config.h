@@ -135,6 +135,7 @@ struct StackConfig {
   Positions positions = Positions::kNone;
   RotaryOptions rotary = {};  // for Positions::kRotary
   bool one_bias = false;      // for Positions::kT5: one table for all layers, as in T5
+  T5Buckets buckets = {};     // for Positions::kT5
   NormConfig norm = {};
   SublayerOrder order =
       SublayerOrder::kOneAfterAnother;  // the parallel ones: with kPre, without cross-attention

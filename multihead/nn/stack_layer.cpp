@@ -15,6 +15,7 @@ MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
           .weights_dropout = config.dropout.weights,
           .positions = config.positions_of(static_cast<size_t>(number)),
           .rotary = layer.rotary.value_or(config.rotary),
+          .buckets = config.buckets,
           .mask = config.mask_of(static_cast<size_t>(number)),
           .layer = number};
 }

@@ -48,7 +48,7 @@ class Sites:
         return lambda part, value: self.at(f"{owner}.{part}", value)
 
 
-def attention(module, query, key, value, attention_mask, scaling=None, softcap=None, bias=None, **_):
+def attention(module, query, key, value, attention_mask, scaling=None, softcap=None, position_bias=None, **_):
     """An attention function of transformers: query [1, H, Tq, D], key and value [1, G, Tk, D]."""
     heads, groups = query.shape[1], key.shape[1]
     module.heads_seen = heads
@@ -70,8 +70,8 @@ def attention(module, query, key, value, attention_mask, scaling=None, softcap=N
         scores = scaling * queries[h] @ keys[g].T
         if softcap is not None:
             scores = softcap * torch.tanh(scores / softcap)
-        if bias is not None:
-            scores = scores + bias[0, h]
+        if position_bias is not None:
+            scores = scores + position_bias[0, h]
         scores = module.at(f"scores.{h}", scores)
         masked = scores if attention_mask is None else scores + attention_mask[0, 0]
         weights = masked.to(module.softmax_type).softmax(-1).to(query.dtype)
@@ -104,7 +104,7 @@ def see_mpnet(module):
         heads = lambda x: x.unflatten(2, (module.num_attention_heads, -1)).transpose(1, 2)
         query, key, value = (heads(project(hidden_states)) for project in (module.q, module.k, module.v))
         output, _ = attention(module, query, key, value, attention_mask, scaling=query.shape[-1]**-0.5,
-                              bias=given.get("position_bias"))
+                              position_bias=given.get("position_bias"))
         return (module.o(output.flatten(2)),)
 
     module.forward = forward
@@ -213,6 +213,8 @@ def see_layer(sites, owner, layer, stack, config):
         part = f"after_{names['site']}"
         if stack["norms_after_sums"]:
             after(layer.get_submodule(names["sum_norm"]), see(at, part))
+        elif names["sum"]:
+            after(layer.get_submodule(names["sum"]), see(at, part))
         else:
             see_sum(at, part, layer, layer.get_submodule(names["added"]))
     second = layer.get_submodule(stack["second_linear"])

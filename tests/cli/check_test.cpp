@@ -101,8 +101,9 @@ TEST_P(CheckOracle, IsRight) {
 INSTANTIATE_TEST_SUITE_P(
     Families, CheckOracle,
     testing::Values("bart/plain", "bart/untied_f16", "bart/text", "mbart/plain", "m2m_100/plain",
-                    "m2m_100/odd_bf16", "bert/masked", "bert/pretraining", "distilbert/masked",
-                    "gemma2/capped", "gemma3_text/plain", "gpt2/tied", "gpt_neo/windows", "gpt_neox/parallel",
+                    "m2m_100/odd_bf16", "t5/plain", "t5/flan_bf16", "t5/buckets", "mt5/plain", "umt5/plain",
+                    "bert/masked", "bert/pretraining", "distilbert/masked", "gemma2/capped",
+                    "gemma3_text/plain", "gpt2/tied", "gpt_neo/windows", "gpt_neox/parallel",
                     "gpt_neox/sequential_bf16", "llama/tied_grouped", "marian/gelu_f16", "mistral/window",
                     "modernbert/masked", "mpnet/masked", "olmo2/plain", "opt/before", "opt/after_bf16",
                     "phi/plain", "phi3/grouped", "qwen2/tied", "qwen3/tied", "roberta/masked",

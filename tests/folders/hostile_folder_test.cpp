@@ -69,7 +69,7 @@ TEST_F(HostileFolder, FoldersThatAreNoModel) {
 }
 
 TEST_F(HostileFolder, OtherArchitectures) {
-  for (const char* type : {"albert", "t5", "gpt3", "blenderbot", ""}) {
+  for (const char* type : {"albert", "longt5", "gpt3", "blenderbot", ""}) {
     edit_json(folder / "config.json", [&](json& config) { config["model_type"] = type; });
     expect_error("\"marian\" (an encoder-decoder of MarianMTModel), \"mbart\"", type);
   }

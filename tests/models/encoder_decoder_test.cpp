@@ -30,6 +30,7 @@ struct Case {
   bool share;
   const char* geometry = "canonical";
   Positions positions = Positions::kSinusoidal;
+  bool as_t5 = false;  // then nothing of this counts but `share`
 };
 
 class TransformerProperties : public testing::TestWithParam<Case> {
@@ -41,6 +42,7 @@ class TransformerProperties : public testing::TestWithParam<Case> {
     shape.activation = Activation::kGelu;
     shape.geometry = geometry_preset(GetParam().geometry, shape.encoder_heads, shape.d_model);
     shape.positions = GetParam().positions;
+    if (GetParam().as_t5) put_t5(shape);
     if (!shape.share_embeddings) shape.target_vocabulary_size = 31;
     return shape;
   }
@@ -299,6 +301,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"rotary", NormPlacement::kPost, true, "tensor2tensor", kRotary},
                     Case{"alibi", NormPlacement::kPre, true, "canonical", kAlibi},
                     Case{"t5", NormPlacement::kPre, true, "multi-query", kT5},
+                    Case{"as_t5", NormPlacement::kPre, true, "canonical", kT5, true},
+                    Case{"as_t5_separate", NormPlacement::kPre, false, "canonical", kT5, true},
                     Case{"shaw", NormPlacement::kPost, true, "canonical", kShaw},
                     Case{"shaw_merged", NormPlacement::kPost, true, "merged", kShaw},
                     Case{"normalised", NormPlacement::kPost, true, "query-key-norm", kRotary},

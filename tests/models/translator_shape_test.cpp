@@ -32,6 +32,15 @@ void expect_same(const TranslatorShape& a, const TranslatorShape& b) {
   EXPECT_EQ(a.encoder_ff, b.encoder_ff);
   EXPECT_EQ(a.decoder_ff, b.decoder_ff);
   EXPECT_EQ(a.activation, b.activation);
+  EXPECT_EQ(a.gated, b.gated);
+  EXPECT_EQ(a.feed_forward_bias, b.feed_forward_bias);
+  EXPECT_EQ(a.norm_kind, b.norm_kind);
+  EXPECT_EQ(a.norm_epsilon, b.norm_epsilon);
+  EXPECT_EQ(a.one_bias, b.one_bias);
+  EXPECT_EQ(a.buckets, b.buckets);
+  EXPECT_EQ(a.own_output, b.own_output);
+  EXPECT_EQ(a.output_bias, b.output_bias);
+  EXPECT_EQ(a.scale_states, b.scale_states);
   EXPECT_EQ(a.norm, b.norm);
   EXPECT_EQ(a.dropout.residual, b.dropout.residual);
   EXPECT_EQ(a.dropout.weights, b.dropout.weights);
@@ -60,6 +69,10 @@ TEST(TranslatorShape, IsFoundAgain) {
   shape.positions = Positions::kLearned;
   shape.position_offset = 2;
   shape.norm_embeddings = true;
+  expect_same(shape_of(shape.config()), shape);
+  put_t5(shape);
+  shape.share_embeddings = shape.own_output = true;
+  shape.target_vocabulary_size = 0;
   expect_same(shape_of(shape.config()), shape);
   // What stands for itself is kept when all attentions say it.
   shape.geometry = {.d_key = 4, .key_heads = 1};

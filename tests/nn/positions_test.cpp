@@ -40,6 +40,31 @@ TEST(Positions, BucketsAreThoseOfT5) {
   EXPECT_EQ(t5_bucket(5, AttentionDirection::kCausal), 0);
 }
 
+/// Other numbers of buckets, from the same function of transformers 5.24.
+TEST(Positions, OtherBucketsAreThoseOfT5) {
+  const auto of = [](AttentionDirection direction, const T5Buckets& buckets, std::vector<int> distances) {
+    for (int& distance : distances) distance = t5_bucket(distance, direction, buckets);
+    return distances;
+  };
+  using enum AttentionDirection;
+  EXPECT_THAT(
+      of(kBidirectional, {.count = 11, .farthest = 13}, {-40, -13, -9, -5, -3, -2, -1, 0, 1, 2, 3, 5, 9, 13}),
+      ElementsAre(4, 4, 4, 3, 2, 2, 1, 0, 6, 7, 7, 8, 9, 9));
+  EXPECT_THAT(of(kCausal, {.count = 11, .farthest = 13}, {-40, -13, -11, -9, -7, -6, -5, -4, -1, 0, 1, 40}),
+              ElementsAre(10, 10, 9, 8, 7, 6, 5, 4, 1, 0, 0, 0));
+  // On the border of two buckets.
+  EXPECT_EQ(t5_bucket(-12, kCausal, {.count = 19, .farthest = 16}), 14);
+  EXPECT_EQ(t5_bucket(-24, kCausal, {.count = 36, .farthest = 32}), 27);
+}
+
+TEST(Positions, BucketsThatCannotBeAreNamed) {
+  EXPECT_EQ(problem_of(T5Buckets{}), "");
+  EXPECT_EQ(problem_of({.count = 4, .farthest = 3}), "");
+  EXPECT_EQ(problem_of({.count = 3, .farthest = 9}), "the number of buckets is 3; expected 4 ... 4096");
+  EXPECT_EQ(problem_of({.count = 11, .farthest = 5}),
+            "the farthest distance with a bucket is 5; with 11 buckets expected 6 ... 4096");
+}
+
 TEST(Positions, ProblemsNameWhatWouldWork) {
   EXPECT_THAT(problems_of(Positions::kRotary, {.heads = 2, .scores = Scores::kMerged}, 8),
               ElementsAre("positions rotary turn queries and keys, of which merged scores have none of their "

@@ -226,7 +226,7 @@ TEST(StackPositions, OneBiasIsOneParameterAndGetsAllLayersGradients) {
         stack.forward(context, tape.constant(x.view()), {.ids = {}, .ragged = &ragged, .sentences = {}});
     tape.seed(y, seed.view());
     tape.backward();
-    Tensor sum(3, kT5Buckets);
+    Tensor sum(3, T5Buckets().count);
     int count = 0;
     for_tables([&](Parameter& p) {
       ++count;

@@ -75,8 +75,21 @@ TRANSLATOR = dict(
     decoder_ffn_dim=11,
     max_position_embeddings=13,
 )
+T5 = dict(
+    vocab_size=29,
+    d_model=12,
+    d_kv=5,
+    d_ff=7,
+    num_layers=2,
+    num_decoder_layers=1,
+    num_heads=3,
+    relative_attention_num_buckets=4,
+    relative_attention_max_distance=3,
+    layer_norm_epsilon=1e-3,
+    decoder_start_token_id=3,
+)
 DECODERS = {
-    "bart", "mbart", "m2m_100", "gemma2", "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "marian", "mistral", "olmo2", "opt", "phi", "phi3", "qwen2",
+    "bart", "m2m_100", "mbart", "mt5", "t5", "umt5", "gemma2", "gemma3_text", "gpt2", "gpt_neo", "gpt_neox", "llama", "marian", "mistral", "olmo2", "opt", "phi", "phi3", "qwen2",
     "qwen3", "smollm3",
 }  # fmt: skip
 # Family: names of classes, sizes. The models of a kind have the same weights file where they can.
@@ -208,6 +221,9 @@ FAMILIES = {
     "bart": ("BartConfig", "BartForConditionalGeneration", TRANSLATOR),
     "mbart": ("MBartConfig", "MBartForConditionalGeneration", TRANSLATOR | dict(decoder_start_token_id=3)),
     "m2m_100": ("M2M100Config", "M2M100ForConditionalGeneration", TRANSLATOR),
+    "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5),
+    "t5": ("T5Config", "T5ForConditionalGeneration", T5),
+    "umt5": ("UMT5Config", "UMT5ForConditionalGeneration", T5),
     "marian": (
         "MarianConfig",
         "MarianMTModel",
@@ -335,7 +351,26 @@ BART = {
     "force_bos_token_to_be_generated": True,
     "decoder_vocab_size": 31,
 }
+OF_T5 = {
+    "hidden_size": 18,
+    "num_attention_heads": 5,
+    "num_hidden_layers": 3,
+    "head_dim": 4,
+    "n_positions": 11,
+    "decoder_start_token_id": 6,
+    "tie_word_embeddings": False,
+    "relative_attention_max_distance": 40,
+    "output_past": True,
+    "dense_act_fn": "silu",
+    "is_gated_act (other)": True,
+    "scale_decoder_outputs": False,
+    "feed_forward_proj (gelu)": "gelu",
+    "num_decoder_layers (null)": None,
+}
 MORE = {
+    "t5": OF_T5,
+    "mt5": OF_T5 | {"is_gated_act (other)": False},
+    "umt5": OF_T5 | {"is_gated_act (other)": False},
     "bart": BART,
     "mbart": BART | {"normalize_before": False},
     "m2m_100": BART
@@ -439,6 +474,9 @@ MORE = {
     },
 }
 FOR_FAMILY = {
+    ("t5", "feed_forward_proj"): "silu",
+    ("mt5", "feed_forward_proj"): "gated-silu",
+    ("umt5", "feed_forward_proj"): "gated-silu",
     ("modernbert", "rope_parameters"): {
         "full_attention": dict(rope_type="default", rope_theta=30.0),
         "sliding_attention": dict(rope_type="default", rope_theta=70.0),
@@ -527,7 +565,7 @@ def numbers_of(folder, model_class, dtype=torch.float64):
     model.config.return_dict = True  # which changes what a call returns, not what it computes
     try:
         with torch.no_grad():
-            if model.config.model_type in ("bart", "m2m_100", "marian", "mbart"):
+            if model.config.model_type in ("bart", "m2m_100", "marian", "mbart", "mt5", "t5", "umt5"):
                 start = model.config.decoder_start_token_id
                 out = model(
                     input_ids=torch.tensor([SOURCE]),

@@ -143,10 +143,10 @@ def flat(name, lists, out):
     out[name + "_lengths"] = np.array([len(items) for items in lists], dtype=np.int64)
 
 
-def without_start(sequence):
+def without_start(sequence, end):
     """Without the start token and what stands behind the end."""
     ids = sequence[1:].tolist()
-    return ids[: ids.index(EOS)] if EOS in ids else ids
+    return ids[: ids.index(end)] if end in ids else ids
 
 
 def search(model, sources, penalty, out):
@@ -158,7 +158,7 @@ def search(model, sources, penalty, out):
             answer = model.generate(
                 input_ids=torch.tensor([source]), num_beams=beams, do_sample=False, max_new_tokens=NEW_TOKENS,
                 return_dict_in_generate=True, output_scores=True, **more)
-            found += [without_start(sequence) for sequence in answer.sequences]
+            found += [without_start(sequence, model.config.eos_token_id) for sequence in answer.sequences]
             assert all(len(ids) < NEW_TOKENS - 1 for ids in found), f"beam {beams}: {list(map(len, found))}; take another seed"
             if beams > 1:
                 scores += answer.sequences_scores.tolist()

@@ -28,6 +28,24 @@ inline TranslatorShape small_shape() {
   return shape;
 }
 
+/// T5's norms, feed-forward layers, positions and output, with buckets of odd numbers.
+inline void put_t5(TranslatorShape& shape) {
+  shape.geometry = {.d_key = 3, .biases = Biases::kNone, .scale = 1.0f};
+  shape.positions = Positions::kT5;
+  shape.one_bias = true;
+  shape.buckets = {.count = 9, .farthest = 7};
+  shape.position_offset = 0;
+  shape.activation = Activation::kGeluTanh;
+  shape.gated = true;
+  shape.feed_forward_bias = false;
+  shape.norm = NormPlacement::kPre;
+  shape.norm_kind = NormKind::kRms;
+  shape.norm_epsilon = 1e-6f;
+  shape.norm_embeddings = shape.scale_embedding = false;
+  shape.output_bias = false;
+  shape.scale_states = true;
+}
+
 /// Weights a few times larger than those of initialise(): distributions that are far from even.
 inline void sharpen(EncoderDecoder& model, float factor) {
   model.visit([factor](const std::string& name, Parameter& parameter) {

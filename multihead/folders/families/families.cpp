@@ -36,6 +36,7 @@ namespace mh {
   LINE(Mistral)                  \
   LINE(ModernBert)               \
   LINE(Mpnet)                    \
+  LINE(Mt5)                      \
   LINE(Multihead)                \
   LINE(Olmo2)                    \
   LINE(Opt)                      \
@@ -45,6 +46,8 @@ namespace mh {
   LINE(Qwen3)                    \
   LINE(Roberta)                  \
   LINE(SmolLm3)                  \
+  LINE(T5)                       \
+  LINE(Umt5)                     \
   LINE(XlmRoberta)
 
 #define LINE(name) extern const Family k##name##Family;

@@ -66,6 +66,7 @@ struct MarianFields {
         v("position_offset", shape.position_offset, {.low = 0, .high = 1024});
       if (!writing || shape.sinusoids != SinusoidForm::kMarian)
         v("sinusoids", shape.sinusoids, kSinusoidFormNames);
+      visit_rarer(v);
     }
     v("multihead_files", files);
     if (writing) {
@@ -83,6 +84,27 @@ struct MarianFields {
     }
   }
 
+  /// What T5 has otherwise than the paper's Transformer; written where it is.
+  template <class V>
+  void visit_rarer(V& v) {
+    const TranslatorShape usual;
+    const auto differs = [&](auto TranslatorShape::*field) {
+      return !writing || shape.*field != usual.*field;
+    };
+    if (differs(&TranslatorShape::norm_kind))
+      v("norm_kind", shape.norm_kind, {{"layer", NormKind::kLayer}, {"rms", NormKind::kRms}});
+    if (differs(&TranslatorShape::norm_epsilon)) v("norm_epsilon", shape.norm_epsilon);
+    if (differs(&TranslatorShape::gated)) v("gated_feed_forward", shape.gated);
+    if (differs(&TranslatorShape::feed_forward_bias)) v("feed_forward_bias", shape.feed_forward_bias);
+    if (differs(&TranslatorShape::one_bias)) v("one_position_bias", shape.one_bias);
+    if (differs(&TranslatorShape::buckets)) {
+      v("position_buckets", shape.buckets.count);
+      v("farthest_position", shape.buckets.farthest);
+    }
+    if (differs(&TranslatorShape::output_bias)) v("output_bias", shape.output_bias);
+    if (differs(&TranslatorShape::scale_states)) v("scale_decoder_outputs", shape.scale_states);
+  }
+
   template <class V, class T>
   static void constant(V& v, std::string_view name, T value) {
     v(name, value);
@@ -96,7 +118,8 @@ MarianFields read_fields(std::string_view json, std::string_view name, std::stri
 
   TranslatorShape& shape = fields.shape;
   const Tying tying = fields.tying;
-  shape.share_embeddings = tying.all();
+  shape.own_output = model_type == kMultihead && tying.source_and_target && !tying.target_and_output;
+  shape.share_embeddings = tying.all() || shape.own_output;
   shape.decoder_start_id = fields.decoder_start.value_or(shape.pad_id);
   const int32_t target = fields.target_vocabulary.value_or(shape.vocabulary_size);
   shape.target_vocabulary_size = target == shape.vocabulary_size ? 0 : target;
@@ -180,13 +203,9 @@ const Family kMarianFamily = {kMarian,
                               &kSummedOracle,
                               encoder_decoder_contents};
 extern const Family kMultiheadFamily;
-const Family kMultiheadFamily = {kMultihead,
-                                 "an encoder-decoder of multihead",
-                                 read_multihead,
-                                 multihead_keys,
-                                 {},
-                                 nullptr,
-                                 encoder_decoder_contents};
+const Family kMultiheadFamily = {
+    kMultihead, "an encoder-decoder of multihead", read_multihead, multihead_keys, {},
+    nullptr,    encoder_decoder_contents};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.
@@ -195,9 +214,12 @@ std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   geometry.heads = HeadGeometry().heads;
   geometry.initialisation = HeadGeometry().initialisation;
   const bool canonical = geometry == HeadGeometry() && shape.own_heads.empty();
+  const TranslatorShape usual;
   const bool marian = shape.norm == NormPlacement::kPost && shape.positions == Positions::kSinusoidal &&
-                      shape.sinusoids == SinusoidForm::kMarian && shape.position_offset == 0 &&
-                      !shape.norm_embeddings && canonical;
+                      shape.sinusoids == usual.sinusoids && shape.position_offset == 0 &&
+                      !shape.norm_embeddings && canonical && shape.norm_kind == usual.norm_kind &&
+                      shape.norm_epsilon == usual.norm_epsilon && !shape.gated && shape.feed_forward_bias &&
+                      shape.output_bias && !shape.scale_states && !shape.own_output;
   return marian ? kMarian : kMultihead;
 }
 

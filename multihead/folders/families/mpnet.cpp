@@ -10,7 +10,7 @@ namespace mh {
 namespace {
 
 struct MpnetFields {
-  int32_t buckets = kT5Buckets;
+  int32_t buckets = T5Buckets().count;
 
   template <class V>
   void visit(V& v) {
@@ -42,9 +42,9 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   sizes.put_position_offset(kPadding + 1, wrong);
   MpnetFields fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
-  if (fields.buckets != kT5Buckets)
+  if (const int32_t expected = T5Buckets().count; fields.buckets != expected)
     wrong.push_back(
-        fmt::format("relative_attention_num_buckets is {}; expected {}", fields.buckets, kT5Buckets));
+        fmt::format("relative_attention_num_buckets is {}; expected {}", fields.buckets, expected));
   EncoderConfig config = bert_config(sizes);
   config.embedding.uncounted = kPadding;
   config.stack.positions = Positions::kT5;

@@ -1,5 +1,5 @@
-// Folders that the classes of BART, mBART and M2M-100 wrote, and what transformers computed with them in double precision.
-// tests/oracles/translator_goldens.py makes both.
+// Folders that the classes of BART, mBART, M2M-100 and T5 wrote, and what transformers computed with them in double precision.
+// tests/oracles/translator_goldens.py and t5_goldens.py make both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,11 +116,8 @@ TEST_P(TranslatorGoldens, TranslationsWithBeamsOfOneToFiveAreThoseOfTransformers
 
 TEST_P(TranslatorGoldens, TheShapeDescribesTheModel) {
   const EncoderDecoderConfig& config = folder.translator().config();
-  EXPECT_EQ(model_ledger(config, 5, 3).total().parameters, folder.model->parameter_count());
-  const TranslatorShape shape = shape_of(config);
-  EXPECT_EQ(shape.position_offset, 2);
-  EXPECT_EQ(shape.norm_embeddings, folder.model_type != "m2m_100");
-  EXPECT_EQ(shape.norm, folder.model_type == "bart" ? NormPlacement::kPost : NormPlacement::kPre);
+  for (const EncoderDecoderConfig& described : {config, shape_of(config).config()})
+    EXPECT_EQ(model_ledger(described, 5, 3).total().parameters, folder.model->parameter_count());
 }
 
 TEST_P(TranslatorGoldens, HeadsOfBothSidesAreMuted) {
@@ -160,7 +157,7 @@ TEST_P(TranslatorGoldens, WhatIsSavedIsReadAgainAndHasTheSameFiles) {
     EXPECT_TRUE(after.contains(name) || name == "model.shared.weight") << name;  // nobody reads it if untied
   const auto config = [](const std::filesystem::path& of) {
     json found = json::parse(read_file(of / "config.json"));
-    found.erase("dtype");
+    for (const char* type : {"dtype", "torch_dtype"}) found.erase(type);
     return found;
   };
   EXPECT_EQ(config(scratch / "saved"), config(golden.folder));
@@ -175,8 +172,22 @@ INSTANTIATE_TEST_SUITE_P(
                     TranslatorName{"bart", "text"}, TranslatorName{"mbart", "plain"},
                     TranslatorName{"mbart", "scaled_bf16"}, TranslatorName{"mbart", "untied"},
                     TranslatorName{"m2m_100", "plain"}, TranslatorName{"m2m_100", "odd_bf16"},
-                    TranslatorName{"m2m_100", "untied"}),
+                    TranslatorName{"m2m_100", "untied"}, TranslatorName{"t5", "plain"},
+                    TranslatorName{"t5", "buckets"}, TranslatorName{"t5", "untied_f16"},
+                    TranslatorName{"t5", "flan_bf16"}, TranslatorName{"mt5", "plain"},
+                    TranslatorName{"mt5", "untied_bf16"}, TranslatorName{"umt5", "plain"},
+                    TranslatorName{"umt5", "unscaled"}),
     [](const auto& of) { return std::string(of.param.family) + "_" + of.param.name; });
+
+TEST(BartFolder, TheShapeSaysHowEmbeddingsAndPositionsAre) {
+  for (const char* family : {"bart", "mbart", "m2m_100"}) {
+    const TranslatorShape shape =
+        shape_of(load_model_folder(TranslatorGolden(family, "plain").folder).translator().config());
+    EXPECT_EQ(shape.position_offset, 2);
+    EXPECT_EQ(shape.norm_embeddings, std::string(family) != "m2m_100");
+    EXPECT_EQ(shape.norm, std::string(family) == "bart" ? NormPlacement::kPost : NormPlacement::kPre);
+  }
+}
 
 TEST(BartFolder, SaysWhichTokensAreForced) {
   const auto of = [](const char* family, const char* name) {

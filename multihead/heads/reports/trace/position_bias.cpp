@@ -26,10 +26,11 @@ std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const
     }
     case Positions::kT5: {
       const Tensor& table = *parameters.find("distance_bias");
-      return by_distance(fmt::format("distance_bias[{}, bucket of the distance]", q.softmax),
-                         [&](int64_t, int distance) {
-                           return table(q.softmax, t5_bucket(distance, layer.config().mask.direction()));
-                         });
+      return by_distance(
+          fmt::format("distance_bias[{}, bucket of the distance]", q.softmax), [&](int64_t, int distance) {
+            return table(q.softmax,
+                         t5_bucket(distance, layer.config().mask.direction(), layer.config().buckets));
+          });
     }
     case Positions::kShaw: {
       const Tensor& vectors = *parameters.find("distance_keys");
