@@ -57,9 +57,10 @@ std::vector<std::vector<int32_t>> ids_of(const ModelFolder& folder, std::span<co
       all.push_back(drawn(vocabulary, std::min(length, longest), target ? i + kLengths.size() : i));
     }
   } else {
-    const TextReader reader(folder, {.longest = static_cast<size_t>(longest),
-                                     .tokenizer = target ? &folder.target_tokens() : nullptr,
-                                     .of_translator = is_translator(folder)});
+    const TextSide side = !is_translator(folder) ? TextSide::kOnly
+                          : target               ? TextSide::kTarget
+                                                 : TextSide::kSource;
+    const TextReader reader(folder, {.longest = static_cast<size_t>(longest), .side = side});
     for (const std::string& line : lines) all.push_back(reader.read(line).ids);
   }
   return all;
@@ -77,7 +78,7 @@ int64_t CheckTexts::rows() const {
 
 CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> lines, int32_t new_tokens) {
   const ModelFacts facts = folder.model->facts();
-  const bool reads_text = folder.tokenizer && !puts_language_codes(folder, *folder.tokenizer);
+  const bool reads_text = folder.tokenizer && knows_languages(folder);
   if (!lines.empty() && !reads_text) folder.source_tokens();  // says what is missing
   if (lines.empty() && reads_text) lines = own_lines();
   std::vector<std::vector<int32_t>> ids = ids_of(folder, lines, false);
@@ -88,8 +89,10 @@ CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> l
     if (ids[i].empty()) continue;
     if (!lines.empty()) texts.lines.push_back(lines[i]);
     if (is_translator(folder)) {
+      const std::vector<int32_t> end =
+          lines.empty() ? std::vector<int32_t>{facts.eos_id} : source_end(folder, {});
       if (!lines.empty() || ids[i].size() < static_cast<size_t>(facts.max_positions))
-        ids[i].push_back(facts.eos_id);
+        ids[i].insert(ids[i].end(), end.begin(), end.end());
       targets[i].insert(targets[i].begin(), facts.start_id);
       if (targets[i].size() > static_cast<size_t>(facts.max_positions)) targets[i].pop_back();
       texts.targets.push_back(std::move(targets[i]));

@@ -201,11 +201,8 @@ class Applied {
 
   /// A vocabulary without such a token is refused (tokenizer_fit.h) rather than given a new one.
   bool is_needed(std::string_view key) const {
-    constexpr std::string_view kTranslators[] = {"marian", "multihead", "bart", "mbart", "t5", "mt5", "umt5"};
-    const bool translator = std::find(std::begin(kTranslators), std::end(kTranslators),
-                                      settings_.model_type) != std::end(kTranslators);
     return key == "unk_token" || key == "sep_token" || key == "cls_token" ||
-           (translator && (key == "eos_token" || key == "pad_token"));
+           (settings_.translates && (key == "eos_token" || key == "pad_token"));
   }
 
   /// Whether a token that the vocabulary lacks gets a new id; notes one that has no row in the model.

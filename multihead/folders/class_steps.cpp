@@ -10,7 +10,8 @@ namespace mh {
 namespace {
 
 constexpr const char* kSpaceMark = "\u2581";
-constexpr size_t kUnknownOfXlmRoberta = 3, kUnknownOfT5 = 2;  // the ids of <unk>, whatever the file says
+// The ids of <unk>, whatever the file says; mBART's is XLM-RoBERTa's.
+constexpr size_t kUnknownOfXlmRoberta = 3, kUnknownOfT5 = 2;
 
 bool has_token(const TokenizerParts& parts, const std::string& token) {
   return std::any_of(parts.added_tokens.begin(), parts.added_tokens.end(),
@@ -116,18 +117,65 @@ void put_llama(const ClassOptions& options, TokenizerParts& parts) {
   if (prefix) parts.decoders.push_back({.kind = DecoderStep::Kind::kStrip, .content = " ", .start = 1});
 }
 
+const NormalizerStep* character_map(const TokenizerParts& parts) {
+  const auto map = std::find_if(
+      parts.normalizers.begin(), parts.normalizers.end(),
+      [](const NormalizerStep& step) { return step.kind == NormalizerStep::Kind::kPrecompiled; });
+  return map == parts.normalizers.end() ? nullptr : &*map;
+}
+
 void put_unigram(const ClassOptions& options, TokenizerParts& parts) {
   const PrependScheme scheme =
       options.add_prefix_space.value_or(true) ? PrependScheme::kAlways : PrependScheme::kNever;
   parts.model.byte_fallback = false;
-  const auto map = std::find_if(
-      parts.normalizers.begin(), parts.normalizers.end(),
-      [](const NormalizerStep& step) { return step.kind == NormalizerStep::Kind::kPrecompiled; });
-  parts.normalizers =
-      map == parts.normalizers.end() ? std::vector<NormalizerStep>() : std::vector<NormalizerStep>{*map};
+  const NormalizerStep* const map = character_map(parts);
+  parts.normalizers = map == nullptr ? std::vector<NormalizerStep>() : std::vector<NormalizerStep>{*map};
   parts.pre_tokenizers = {{.kind = PreTokenizerStep::Kind::kWhitespaceSplit},
                           {.kind = PreTokenizerStep::Kind::kMetaspace, .prepend_scheme = scheme}};
   parts.decoders = {{.kind = DecoderStep::Kind::kMetaspace, .prepend_scheme = scheme}};
+}
+
+/// mBART's, of Unigram, and those of mBART-50 and NLLB, which makes pieces by merges.
+void put_many_languages(TokenizerClass kind, TokenizerParts& parts) {
+  std::vector<NormalizerStep> normalizers;
+  if (kind != TokenizerClass::kMbart) {
+    const NormalizerStep* const map = character_map(parts);
+    if (map != nullptr) normalizers.push_back(*map);
+    if (map != nullptr || kind == TokenizerClass::kMbart50)
+      normalizers.push_back({.kind = NormalizerStep::Kind::kReplace,
+                             .pattern = {.kind = Pattern::Kind::kSpaceRun},
+                             .content = " "});
+  }
+  parts.normalizers = std::move(normalizers);
+  parts.pre_tokenizers = {
+      {.kind = PreTokenizerStep::Kind::kMetaspace, .prepend_scheme = PrependScheme::kAlways}};
+  if (kind == TokenizerClass::kMbart)
+    parts.pre_tokenizers.insert(parts.pre_tokenizers.begin(),
+                                {.kind = PreTokenizerStep::Kind::kWhitespaceSplit});
+  parts.decoders = {{.kind = DecoderStep::Kind::kMetaspace, .prepend_scheme = PrependScheme::kAlways}};
+  parts.model.byte_fallback = false;
+}
+
+/// CODE A </s>, or A </s> CODE, and of two texts one behind the other.
+std::optional<PostProcessorStep> around_languages(TokenizerClass kind, const ClassOptions& options,
+                                                  const TokenizerParts& parts) {
+  const bool nllb = kind == TokenizerClass::kNllb;
+  const std::string code = options.language.value_or(nllb ? "eng_Latn" : "en_XX"),
+                    end = options.eos.value_or("</s>");
+  if (!has_token(parts, code) || !has_token(parts, end)) return std::nullopt;
+  const bool behind = kind == TokenizerClass::kMbart || (nllb && options.legacy_behaviour.value_or(false));
+  PostProcessorStep step;
+  if (!behind) step.single.push_back(special_piece(code, 0));
+  step.single.push_back(text_piece('A', 0));
+  step.pair = step.single;
+  step.pair.push_back(text_piece('B', 0));
+  for (auto* pieces : {&step.single, &step.pair}) {
+    pieces->push_back(special_piece(end, 0));
+    if (behind) pieces->push_back(special_piece(code, 0));
+  }
+  for (const std::string& token : {code, end})
+    step.special_tokens.push_back({.name = token, .ids = {id_in(parts, token)}, .tokens = {token}});
+  return step;
 }
 
 /// XLM-RoBERTa's and T5's is the piece of one id; CamemBERT's that of the name, else the first.
@@ -244,6 +292,19 @@ std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions
       put_unigram({}, parts);
       put_unknown_piece(kind, options, parts.model);
       put_template(behind(parts, options.eos.value_or("</s>")), parts);
+      break;
+    case TokenizerClass::kMbart:
+    case TokenizerClass::kMbart50:
+      put_many_languages(kind, parts);
+      put_unknown_piece(kind, options, parts.model);
+      put_template(around_languages(kind, options, parts), parts);
+      break;
+    case TokenizerClass::kNllb:
+      put_many_languages(kind, parts);
+      parts.model.unknown_token = options.unk.value_or("<unk>");
+      parts.model.fuse_unknown = true;
+      parts.model.ignore_merges = false;
+      put_template(around_languages(kind, options, parts), parts);
       break;
     case TokenizerClass::kAsWritten:
       break;

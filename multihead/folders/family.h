@@ -89,6 +89,10 @@ struct KeyAlias {
   std::string_view alias, field;
 };
 
+/// What the models of a family read: one text, or a source and a target, perhaps with codes of languages, of which one may stand
+/// behind the end of a source.
+enum class FamilyTexts { kOne, kSourceAndTarget, kManyLanguages };
+
 struct Family {
   std::string_view model_type;  // as in config.json
   std::string_view what;        // in a few words, for messages
@@ -101,6 +105,7 @@ struct Family {
   const OracleModules* oracle = nullptr;  // null: only states and logits are compared with transformers
   /// What its folder of a model holds (folders/folder_contents.h). Null: what was read, with what changed.
   FolderContents (*write)(const SavedModel& saved, const SaveOptions& options) = nullptr;
+  FamilyTexts texts = FamilyTexts::kOne;
 };
 
 /// The key of config.json with the heads of attentions that the family itself cannot describe: FolderPlan::own_heads.

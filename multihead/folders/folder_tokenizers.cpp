@@ -46,6 +46,20 @@ void note(std::string line, std::vector<std::string>& remarks) {
   if (!line.empty()) remarks.push_back(std::move(line));
 }
 
+/// Those of the class that opens the tokenizer.
+std::optional<LanguageCodes> languages_of(const TokenizerSettings& settings, const TokenizerParts& parts) {
+  const ChosenClass chosen = choose_tokenizer_class(settings.model_type, settings.named_class, false);
+  if (chosen.codes == CodePlace::kNone || !settings.translates) return std::nullopt;
+  LanguageCodes codes = codes_among(parts);
+  if (codes.ids.empty()) return std::nullopt;
+  const bool behind =
+      chosen.kind == TokenizerClass::kNllb && settings.options.legacy_behaviour.value_or(false);
+  codes.place = behind ? CodePlace::kBehind : chosen.codes;
+  codes.source_name = settings.options.language.value_or("");
+  codes.target_name = settings.target_language;
+  return codes;
+}
+
 /// tokenizer.json with what the files beside it say, and target_tokenizer.json as it is written.
 FolderTokenizers read_json_tokenizers(const FolderSource& folder) {
   FolderTokenizers found{.source_file = folder.path_of(kTokenizerFile),
@@ -60,6 +74,7 @@ FolderTokenizers read_json_tokenizers(const FolderSource& folder) {
     found.remarks = settings.remarks;
     for (std::string& line : apply_settings(settings, path, byte_level, parts))
       found.remarks.push_back(std::move(line));
+    found.languages = languages_of(settings, parts);
     found.source = naming(path, [&] { return Tokenizer(std::move(parts)); });
   }
   if (folder.has(kTargetTokenizerFile)) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/folders/language_codes.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
@@ -22,6 +23,7 @@ struct FolderTokenizers {
   std::optional<Tokenizer> source = {};  // of the target, too, unless it has its own
   std::optional<Tokenizer> target = {};
   std::string source_file = {}, target_file = {};  // that say the ids, for messages
+  std::optional<LanguageCodes> languages = {};     // of a tokenizer that puts their codes around texts
   std::vector<std::string> remarks = {};           // what the files say and is not obeyed
 };
 

@@ -17,6 +17,7 @@
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/generation_keys.h"
 #include "multihead/folders/gguf_folder.h"
+#include "multihead/folders/language_codes.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/folders/shipped_folder.h"
@@ -60,6 +61,13 @@ void require_file(const fs::path& folder, const char* name) {
 [[noreturn]] void throw_no_tokenizer(const fs::path& path, bool maybe_opus) {
   if (is_gguf(path))
     throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()), ENOENT);
+  if (constexpr const char* kPieces = "sentencepiece.bpe.model"; is_there(path / kPieces)) {
+    throw FileError(
+        fmt::format("{} has {} and no tokenizer.json, which save_pretrained of transformers 5 writes for "
+                    "mBART and NLLB; save the tokenizer there",
+                    path.string(), kPieces),
+        ENOENT);
+  }
   throw FileError(fmt::format("{} has no tokenizer.json{}; put the model's tokenizer there", path.string(),
                               maybe_opus ? " (OPUS: source.spm)" : ""),
                   ENOENT);
@@ -201,6 +209,10 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
       folder.forced_first = read_forced_first(json, path, facts.vocabulary);
     folder.generation_remark =
         generation_remark(from.has(kGenerationConfigFile) ? json : generation_part(json, path), path, facts);
+  }
+  if (tokenizers.languages) {
+    complete_codes(folder, *tokenizers.languages);
+    folder.languages = std::make_shared<const LanguageCodes>(std::move(*tokenizers.languages));
   }
   folder.not_read = weights.get();
   folder.source = std::move(source);

@@ -28,6 +28,7 @@ namespace mh {
 
 class EncoderDecoder;
 class FolderSource;
+struct LanguageCodes;
 
 struct ModelFolder {
   std::filesystem::path path;  // of the files that were read
@@ -51,6 +52,8 @@ struct ModelFolder {
   /// The token with which every translation begins: forced_bos_token_id of generation_config.json. Nothing: none is forced, or
   /// it is no translator.
   std::optional<int32_t> forced_first;
+  /// The languages of a translator whose tokenizer puts their codes around texts (folders/language_codes.h). Null: there are none.
+  std::shared_ptr<const LanguageCodes> languages;
   /// A line for who generates or translates: keys of generation_config.json with which transformers would choose other words
   /// (folders/generation_keys.h). It is no part of remark(). Empty: there are none.
   std::string generation_remark;

@@ -22,27 +22,25 @@ bool has_token_types(const ModelFolder& folder) {
 
 }  // namespace
 
-bool puts_language_codes(const ModelFolder& folder, const Tokenizer& tokenizer) {
-  return folder.model_type == "mbart" &&
-         tokenizer.encode_ids("") != std::vector<int32_t>{folder.model->facts().eos_id};
-}
-
 TextReader::TextReader(const ModelFolder& folder, const Options& options)
     : folder_(folder),
-      tokenizer_(options.tokenizer != nullptr ? *options.tokenizer : folder.source_tokens()),
+      tokenizer_(options.side == TextSide::kTarget ? folder.target_tokens() : folder.source_tokens()),
       longest_(options.longest),
-      cut_{.opening = opening_tokens(tokenizer_),
-           .closing = options.of_translator ? 0 : closing_tokens(tokenizer_),
-           .end = tokenizer_.cut_end()},
+      cut_{.end = tokenizer_.cut_end()},
       offsets_(options.offsets),
       has_types_(has_token_types(folder) && tokenizer_.gives_types()) {
-  if (!options.of_translator) return;
-  end_ = folder.model->facts().eos_id;
-  if (puts_language_codes(folder, tokenizer_)) {
-    throw UsageError(
-        fmt::format("the tokenizer of {} puts codes of languages around a text, which is not done here; "
-                    "give token ids, `token_ids`",
-                    folder.path.string()));
+  const bool is_source = options.side == TextSide::kSource;
+  if (options.side != TextSide::kOnly) {
+    end_ = folder.model->facts().eos_id;
+    room_for_end_ = is_source ? source_end(folder, options.languages).size() : 1;
+    own_template_ = folder.languages == nullptr;
+  }
+  if (own_template_) {
+    cut_.opening = opening_tokens(tokenizer_);
+    cut_.closing = end_ ? 0 : closing_tokens(tokenizer_);
+  } else {
+    before_ = is_source ? before_source(folder, options.languages) : before_target(folder, options.languages);
+    cut_.opening = before_.size();
   }
 }
 
@@ -54,21 +52,23 @@ bool TextReader::has_unknown(std::span<const int32_t> ids) const {
 TextTokens TextReader::read(const std::string& text) const {
   TextTokens tokens;
   if (offsets_) {
-    Encoding encoding = tokenizer_.encode(text);
+    Encoding encoding = tokenizer_.encode(text, own_template_);
     tokens.ids = std::move(encoding.ids);
     tokens.offsets = std::move(encoding.offsets);
   } else {
-    tokens.ids = tokenizer_.encode_ids(text);
+    tokens.ids = tokenizer_.encode_ids(text, own_template_);
   }
-  if (end_ && !tokens.ids.empty() && tokens.ids.back() == *end_) {
+  tokens.ids.insert(tokens.ids.begin(), before_.begin(), before_.end());
+  if (offsets_) tokens.offsets.insert(tokens.offsets.begin(), before_.size(), {0, 0});
+  if (end_ && own_template_ && !tokens.ids.empty() && tokens.ids.back() == *end_) {
     tokens.ids.pop_back();
     if (offsets_) tokens.offsets.pop_back();
   }
-  const size_t of_end = end_ ? 1 : 0;
-  tokens.uncut = tokens.ids.size() + of_end;
+  tokens.uncut = tokens.ids.size() + room_for_end_;
   tokens.has_unknown = has_unknown(tokens.ids);
-  cut_tokens(tokens.ids, longest_ - of_end, cut_);
-  cut_tokens(tokens.offsets, longest_ - of_end, cut_);
+  const size_t room = longest_ - std::min(longest_, room_for_end_);
+  cut_tokens(tokens.ids, room, cut_);
+  cut_tokens(tokens.offsets, room, cut_);
   return tokens;
 }
 

@@ -4,7 +4,8 @@
 //
 //   a text       [CLS] text [SEP]                 loses its end before the closing special tokens
 //   a pair       [CLS] first [SEP] second [SEP]   the longer of the two loses its end, until both are equally long
-//   translator   text                             loses its end token, for which a place is kept; BART's begins with <s>
+//   translator   text                             loses its end token, for which a place is kept; BART's begins with <s>, that of
+//                                                 a model of many languages with a code (language_codes.h)
 //
 // Where the tokenizer says so (Tokenizer::cut_end()), texts lose their start instead of their end.
 #pragma once
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/folders/language_codes.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/text/cut_tokens.h"
 #include "multihead/text/long_lines.h"
@@ -34,20 +36,20 @@ struct TextTokens {
   bool has_unknown = false;  // one of these was the tokenizer's unknown token
 };
 
-/// Whether a tokenizer puts codes of languages around the texts of a translator, as mBART's does: which code stands where depends
-/// on both languages, and is not done here.
-bool puts_language_codes(const ModelFolder& folder, const Tokenizer& tokenizer);
+/// Whose text it is: the only one that a model reads, or one of a translator's, which loses what ends it, for which a place is
+/// kept (source_end() of language_codes.h).
+enum class TextSide { kOnly, kSource, kTarget };
 
 class TextReader {
  public:
   struct Options {
-    size_t longest = 0;                    // tokens of a sequence, special tokens among them
-    const Tokenizer* tokenizer = nullptr;  // null: the folder's of the source
-    bool of_translator = false;            // texts lose their end token, for which a place is kept
-    bool offsets = false;                  // of single texts
+    size_t longest = 0;  // tokens of a sequence, special tokens among them
+    TextSide side = TextSide::kOnly;
+    bool offsets = false;         // of single texts
+    LanguagePair languages = {};  // of a translator
   };
-  /// `folder` and the tokenizer must outlive this. Throws FileError when it has none, UsageError when it
-  /// puts_language_codes().
+  /// `folder` must outlive this. Throws FileError when it has no tokenizer, UsageError when nothing says a language that it
+  /// needs.
   TextReader(const ModelFolder& folder, const Options& options);
   TextReader(const ModelFolder& folder, size_t longest) : TextReader(folder, Options{.longest = longest}) {}
 
@@ -69,7 +71,10 @@ class TextReader {
   const Tokenizer& tokenizer_;
   size_t longest_;
   TextCut cut_;
-  std::optional<int32_t> end_;  // left out
+  std::optional<int32_t> end_;   // left out
+  size_t room_for_end_ = 0;      // tokens
+  std::vector<int32_t> before_;  // codes of languages, instead of the tokenizer's template
+  bool own_template_ = true;
   bool offsets_;
   bool has_types_;  // of tokens
 };

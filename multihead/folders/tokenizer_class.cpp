@@ -10,6 +10,7 @@ struct ClassName {
   std::string_view name;
   TokenizerClass kind = TokenizerClass::kAsWritten;
   bool gives_types = false;
+  CodePlace codes = CodePlace::kNone;
 };
 // Without "Fast", which changes nothing in transformers 5.
 constexpr std::array kClassNames = {
@@ -27,6 +28,10 @@ constexpr std::array kClassNames = {
     ClassName{"XLMRobertaTokenizer", TokenizerClass::kXlmRoberta},
     ClassName{"CamembertTokenizer", TokenizerClass::kCamembert},
     ClassName{"T5Tokenizer", TokenizerClass::kT5},
+    ClassName{"MBartTokenizer", TokenizerClass::kMbart, false, CodePlace::kBehind},
+    ClassName{"MBart50Tokenizer", TokenizerClass::kMbart50, false, CodePlace::kBefore},
+    ClassName{"NllbTokenizer", TokenizerClass::kNllb, false, CodePlace::kBefore},
+    ClassName{"M2M100Tokenizer", TokenizerClass::kAsWritten, false, CodePlace::kBefore},
     ClassName{"PreTrainedTokenizer"},
     ClassName{"TokenizersBackend"},
     ClassName{"PythonBackend"},
@@ -39,6 +44,8 @@ constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {
     {"mpnet", "MPNetTokenizer"},
     {"roberta", "RobertaTokenizer"},
     {"bart", "RobertaTokenizer"},
+    {"mbart", "MBartTokenizer"},
+    {"m2m_100", "M2M100Tokenizer"},
     {"xlm-roberta", "XLMRobertaTokenizer"},
     {"camembert", "CamembertTokenizer"},
     {"t5", "T5Tokenizer"},
@@ -62,7 +69,10 @@ ChosenClass class_of(std::string_view name) {
   const auto* const found = std::find_if(kClassNames.begin(), kClassNames.end(),
                                          [&](const ClassName& known) { return known.name == name; });
   if (found == kClassNames.end()) return {.name = std::string(name), .known = false};
-  return {.kind = found->kind, .name = std::string(name), .gives_types = found->gives_types};
+  return {.kind = found->kind,
+          .name = std::string(name),
+          .gives_types = found->gives_types,
+          .codes = found->codes};
 }
 
 }  // namespace
@@ -120,7 +130,11 @@ std::string_view default_token(TokenizerClass kind, std::string_view key) {
     case TokenizerClass::kRoberta:
     case TokenizerClass::kXlmRoberta:
     case TokenizerClass::kCamembert:
+    case TokenizerClass::kMbart:
+    case TokenizerClass::kNllb:
       return find(kRobertaTokens);
+    case TokenizerClass::kMbart50:
+      return key == "bos_token" ? std::string_view() : find(kRobertaTokens);
     case TokenizerClass::kGpt2:
       return find(kGpt2Tokens);
     case TokenizerClass::kGptNeox:
@@ -151,10 +165,13 @@ bool fits_class(TokenizerClass kind, const TokenModel& model) {
     case TokenizerClass::kGemma:
     case TokenizerClass::kQwen2:
     case TokenizerClass::kLlama:
+    case TokenizerClass::kNllb:
       return model.kind == Kind::kBpe;
     case TokenizerClass::kXlmRoberta:
     case TokenizerClass::kCamembert:
     case TokenizerClass::kT5:
+    case TokenizerClass::kMbart:
+    case TokenizerClass::kMbart50:
       return model.kind == Kind::kUnigram;
     case TokenizerClass::kAsWritten:
       break;

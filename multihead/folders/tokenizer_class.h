@@ -23,14 +23,21 @@ enum class TokenizerClass {
   kLlama,
   kXlmRoberta,
   kCamembert,
+  kMbart,
+  kMbart50,
+  kNllb,
   kT5
 };
+
+/// Where a class puts the code of a text's language: nowhere, before the text, or behind its end token.
+enum class CodePlace { kNone, kBefore, kBehind };
 
 struct ChosenClass {
   TokenizerClass kind = TokenizerClass::kAsWritten;
   std::string name = {};     // of the class: "BertTokenizer"
   bool known = true;         // false: a class that is named and not known here
   bool gives_types = false;  // model_input_names of the class has token_type_ids
+  CodePlace codes = CodePlace::kNone;
 };
 
 /// Which class AutoTokenizer takes. named: tokenizer_class of tokenizer_config.json, else of config.json, perhaps empty.
@@ -46,6 +53,8 @@ struct ClassOptions {
   std::optional<bool> add_prefix_space = {};  // the classes with ByteLevel and Metaspace
   std::optional<bool> trim_offsets = {};      // kRoberta
   std::optional<bool> legacy = {};            // kLlama: a space also before a text behind a special token
+  std::optional<bool> legacy_behaviour = {};  // kNllb: the language's code behind a text's end
+  std::optional<std::string> language = {};   // src_lang: of the texts
   std::optional<std::string> cls = {}, sep = {}, bos = {}, eos = {}, unk = {};  // the names of these tokens
 };
 

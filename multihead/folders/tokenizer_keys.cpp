@@ -20,6 +20,9 @@ const KeyNames kTokenizerKeys = {"tokenizer_class",
                                  "add_prefix_space",
                                  "trim_offsets",
                                  "legacy",
+                                 "legacy_behaviour",
+                                 "src_lang",
+                                 "tgt_lang",
                                  "add_bos_token",
                                  "add_eos_token",
                                  "clean_up_tokenization_spaces",
@@ -59,7 +62,9 @@ constexpr KeyRule kRules[] = {
     {.key = "verbose"},
     {.key = "source_lang"},
     {.key = "target_lang"},
-    {.key = "separate_vocabs"},  // target_vocab.json says so
+    {.key = "language_codes"},    // M2M-100: which list of them
+    {.key = "num_madeup_words"},  // rows of the model without a token
+    {.key = "separate_vocabs"},   // target_vocab.json says so
     // padding, of which there is none here; truncation that a caller may ask for
     {.key = "padding_side"},
     {.key = "padding"},

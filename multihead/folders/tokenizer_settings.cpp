@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/tokenizer_keys.h"
@@ -78,6 +79,10 @@ class Reader {
     options.add_prefix_space = flag_of(root, "add_prefix_space");
     options.trim_offsets = flag_of(root, "trim_offsets");
     options.legacy = flag_of(root, "legacy");
+    options.legacy_behaviour = flag_of(root, "legacy_behaviour");
+    if (const std::string language = root.text("src_lang", ""); !language.empty())
+      options.language = language;
+    settings_.target_language = root.text("tgt_lang", "");
     settings_.add_bos_token = flag_of(root, "add_bos_token");
     settings_.add_eos_token = flag_of(root, "add_eos_token");
     settings_.clean_up_spaces = root.flag("clean_up_tokenization_spaces", false);
@@ -258,6 +263,8 @@ TokenizerSettings read_tokenizer_settings(const FolderSource& folder) {
     if (map) note_unused(reader, *map, true, settings);
     if (added) note_unused(reader, *added, false, settings);
   }
+  const Family* const family = family_named(model_type);
+  settings.translates = family != nullptr && family->texts != FamilyTexts::kOne;
   settings.model_type = std::move(model_type);
   settings.named_class = std::move(named);
   if (config) settings.file = config->path;

@@ -44,6 +44,8 @@ struct TokenizerSettings {
   bool split_special_tokens = false;     // special tokens are not found in texts
   std::optional<TextEnd> cut = {};       // truncation_side
   std::optional<bool> gives_types = {};  // model_input_names; unset: as the class does
+  std::string target_language = {};      // tgt_lang; src_lang is among the options
+  bool translates = false;               // config.json is that of a translator
   // Tokens to add, in this order.
   std::vector<TokenToAdd> listed = {};                        // added_tokens_decoder, or added_tokens.json
   std::map<std::string, TokenToAdd, std::less<>> named = {};  // by their keys, kNamedTokens

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "multihead/base/precision.h"
@@ -21,6 +22,8 @@ namespace mh {
 
 struct TranslateOptions {
   SearchOptions search = {};
+  /// Of translate_text(), which makes tokens of them: languages of a model of many (folders/language_codes.h).
+  std::optional<std::string> source = {}, target = {};
   int64_t max_batch_tokens = 2048;        // most source tokens of a batch; results do not depend on it
   CacheType cache = CacheType::kFloat32;  // docs/precision.md#the-cache
   std::optional<AlignOptions> align = std::nullopt;  // fills Hypothesis::alignment
@@ -30,6 +33,12 @@ struct TranslateOptions {
 
   template <class V>
   void visit(V& v) {
+    v("source", source, {},
+      {.group = "Languages",
+       .help = "Language of the texts, a code of the model or the part of one before _: deu_Latn, deu",
+       .value = "CODE"});
+    v("target", target, {},
+      {.group = "Languages", .help = "Language of the translations, said in the same way", .value = "CODE"});
     search.visit(v);
     v("cache", cache, kCacheTypeNames,
       {.group = "Search",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/cut_tokens.h"
@@ -47,6 +48,7 @@ ModelText::ModelText(const ModelFolder& folder, Options options)
   if (options_.form == LineForm::kTokenIds) return;
   folder.source_tokens();
   folder.target_tokens();
+  before_source(folder, options_.languages);  // which says its language
 }
 
 UnknownTokens ModelText::take_unknown() {
@@ -60,7 +62,12 @@ ModelText::Ids ModelText::sources(const std::vector<std::string>& lines, const L
 ModelText::Ids ModelText::sources_to_translate(const std::vector<std::string>& lines, const LinesFrom& from) {
   Ids ids = sources(lines, from);
   // Nothing but special tokens: the end, behind what BART puts before a text.
-  const size_t around = 1 + (options_.form == LineForm::kText ? opening_tokens(folder_.source_tokens()) : 0);
+  size_t around = 1;
+  if (options_.form == LineForm::kText) {
+    around = source_end(folder_, options_.languages).size() +
+             (folder_.languages ? before_source(folder_, options_.languages).size()
+                                : opening_tokens(folder_.source_tokens()));
+  }
   for (auto& source : ids) {
     if (source.size() <= around) source.clear();
   }
@@ -80,10 +87,9 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
   Ids ids;
   ids.reserve(lines.size());
   if (options_.form == LineForm::kText) {
-    const TextReader reader(folder_,
-                            {.longest = longest,
-                             .tokenizer = is_source ? &folder_.source_tokens() : &folder_.target_tokens(),
-                             .of_translator = true});
+    const TextReader reader(folder_, {.longest = longest,
+                                      .side = is_source ? TextSide::kSource : TextSide::kTarget,
+                                      .languages = options_.languages});
     for (TextTokens& line : read_lines(
              reader, lines,
              {.from = from, .remark = options_.remark, .strict = options_.strict, .unknown = &unknown_})) {
@@ -101,13 +107,15 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
     long_lines.tell(lines.size(), options_.remark);
   }
   if (is_source) {
-    // Sources of mBART have their end before a language's code, where they have one.
-    const auto is_ended = [&](const std::vector<int32_t>& source) {
-      return folder_.model_type == "mbart" &&
-             std::find(source.begin(), source.end(), facts.eos_id) != source.end();
-    };
+    const bool of_text = options_.form == LineForm::kText;
+    const std::vector<int32_t> end =
+        of_text ? source_end(folder_, options_.languages) : std::vector<int32_t>{facts.eos_id};
+    // Ids have the end perhaps before a language's code.
+    const Family* const family = family_named(folder_.model_type);
+    const bool may_end_inside = !of_text && family != nullptr && family->texts == FamilyTexts::kManyLanguages;
     for (auto& source : ids) {
-      if (!is_ended(source)) source.push_back(facts.eos_id);
+      if (may_end_inside && std::find(source.begin(), source.end(), facts.eos_id) != source.end()) continue;
+      source.insert(source.end(), end.begin(), end.end());
     }
   }
   return ids;

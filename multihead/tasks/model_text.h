@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/folders/language_codes.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/text/long_lines.h"
 #include "multihead/text/unknown_tokens.h"
@@ -25,7 +26,8 @@ class ModelText {
   struct Options {
     LineForm form = LineForm::kText;
     std::function<void(const std::string&)> remark = nullptr;  // one line worth knowing: lines were cut
-    bool strict = false;  // refuse a line that is too long, which is cut otherwise
+    bool strict = false;          // refuse a line that is too long, which is cut otherwise
+    LanguagePair languages = {};  // of texts, where the folder has codes of languages
   };
 
   /// `folder` must outlive this. Throws FileError when it lacks a tokenizer that lines of text need,

@@ -18,13 +18,15 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
                                         const TranslateOptions& options,
                                         const std::function<void(const std::string&)>& remark) {
   if (remark && !folder.generation_remark.empty()) remark(folder.generation_remark);
-  ModelText text(folder, {.remark = remark});
+  const LanguagePair languages =
+      language_pair(folder, options.source.value_or(""), options.target.value_or(""));
+  ModelText text(folder, {.remark = remark, .languages = languages});
   const auto sources = text.sources_to_translate(lines, {.name = "source"});
   tell_unknown(text.unknown(), remark);
   TranslateOptions wanted = options;
   auto& suppressed = wanted.search.suppressed;
   suppressed.insert(suppressed.end(), folder.suppressed.begin(), folder.suppressed.end());
-  wanted.search.forced_first = folder.forced_first;
+  wanted.search.forced_first = forced_first(folder, languages);
   std::vector<std::string> translations;
   translations.reserve(lines.size());
   for (const auto& hypotheses : translate(folder.translator(), sources, wanted))

@@ -14,10 +14,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/tasks/model_text.h"
 #include "multihead/tasks/translate_text.h"
-#include "tests/folders/folder_case.h"
-#include "tests/io/hostile.h"
 #include "tests/support/places.h"
-#include "tests/support/scratch_folder.h"
 
 namespace mh {
 namespace {
@@ -89,38 +86,6 @@ TEST(BartText, ATextIsScoredWithItsSpecialTokens) {
   const auto scores = score(golden.folder.translator(), source, target, {});
   for (const float one : scores[0]) expected += one;
   EXPECT_EQ(score_text(golden.folder, {golden.texts[0]}, {golden.texts[1]})[0], expected);
-}
-
-TEST(MbartText, CodesOfLanguagesAreNotDone) {
-  const test::ScratchFolder scratch;
-  const std::filesystem::path folder = scratch / "mbart";
-  std::filesystem::copy(kBartGoldens / "text", folder, std::filesystem::copy_options::recursive);
-  test::edit_json(folder / "config.json", [](nlohmann::json& config) { config["model_type"] = "mbart"; });
-  // An mBART of the same sizes: it has norms at the ends of its stacks, too.
-  const std::filesystem::path file = folder / "model.safetensors";
-  const SafetensorsFile before = SafetensorsFile::open(kBartGoldens / "text" / "model.safetensors");
-  std::vector<std::vector<float>> numbers;
-  std::vector<NamedTensor> tensors;
-  std::vector<std::string> names = before.names();
-  numbers.reserve(names.size() + 4);
-  const auto add = [&](const std::string& name, const std::string& like) {
-    numbers.push_back(before.floats(like));
-    tensors.push_back(
-        {.name = name, .shape = before.shape(like), .data = std::span<const float>(numbers.back())});
-  };
-  for (const std::string& name : names) add(name, name);
-  for (const std::string stack : {"encoder", "decoder"}) {
-    for (const char* end : {".weight", ".bias"})
-      add("model." + stack + ".layer_norm" + end, "model." + stack + ".layernorm_embedding" + end);
-  }
-  write_file_atomically(file, write_safetensors(tensors));
-  const ModelFolder found = load_model_folder(folder);
-  test::expect_one_line_error([&] { translate_text(found, {"the dog"}); },
-                              "puts codes of languages around a text", "mbart");
-  // Token ids have them already.
-  ModelText text(found, {.form = LineForm::kTokenIds});
-  EXPECT_THAT(text.sources({"5 7 2 9", "5 7"}, {.name = "source"}),
-              ElementsAre(ElementsAre(5, 7, 2, 9), ElementsAre(5, 7, 2)));
 }
 
 }  // namespace

@@ -229,20 +229,26 @@ const Family kBartFamily = {"bart",
                             read_bart,
                             bart_keys,
                             kTranslatorAliases,
-                            &kSummedOracle};
+                            &kSummedOracle,
+                            nullptr,
+                            FamilyTexts::kSourceAndTarget};
 extern const Family kMbartFamily;
 const Family kMbartFamily = {"mbart",
                              "an encoder-decoder of MBartForConditionalGeneration",
                              read_mbart,
                              mbart_keys,
                              kTranslatorAliases,
-                             &kMbartOracle};
+                             &kMbartOracle,
+                             nullptr,
+                             FamilyTexts::kManyLanguages};
 extern const Family kM2m100Family;
 const Family kM2m100Family = {"m2m_100",
                               "an encoder-decoder of M2M100ForConditionalGeneration",
                               read_m2m_100,
                               m2m_100_keys,
                               kTranslatorAliases,
-                              &kMbartOracle};
+                              &kMbartOracle,
+                              nullptr,
+                              FamilyTexts::kManyLanguages};
 
 }  // namespace mh

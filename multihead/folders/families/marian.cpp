@@ -201,11 +201,17 @@ const Family kMarianFamily = {kMarian,
                               marian_keys,
                               kTranslatorAliases,
                               &kSummedOracle,
-                              encoder_decoder_contents};
+                              encoder_decoder_contents,
+                              FamilyTexts::kSourceAndTarget};
 extern const Family kMultiheadFamily;
-const Family kMultiheadFamily = {
-    kMultihead, "an encoder-decoder of multihead", read_multihead, multihead_keys, {},
-    nullptr,    encoder_decoder_contents};
+const Family kMultiheadFamily = {kMultihead,
+                                 "an encoder-decoder of multihead",
+                                 read_multihead,
+                                 multihead_keys,
+                                 {},
+                                 nullptr,
+                                 encoder_decoder_contents,
+                                 FamilyTexts::kSourceAndTarget};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.

@@ -311,14 +311,19 @@ constexpr OracleModules kT5Oracle = {.stacks = kT5Stacks};
 }  // namespace
 
 extern const Family kT5Family;
-const Family kT5Family = {
-    "t5", "an encoder-decoder of T5ForConditionalGeneration", read_t5, t5_keys, kT5Aliases, &kT5Oracle};
+const Family kT5Family = {"t5",       "an encoder-decoder of T5ForConditionalGeneration",
+                          read_t5,    t5_keys,
+                          kT5Aliases, &kT5Oracle,
+                          nullptr,    FamilyTexts::kSourceAndTarget};
 extern const Family kMt5Family;
-const Family kMt5Family = {
-    "mt5", "an encoder-decoder of MT5ForConditionalGeneration", read_mt5, mt5_keys, kT5Aliases, &kT5Oracle};
+const Family kMt5Family = {"mt5",      "an encoder-decoder of MT5ForConditionalGeneration",
+                           read_mt5,   mt5_keys,
+                           kT5Aliases, &kT5Oracle,
+                           nullptr,    FamilyTexts::kSourceAndTarget};
 extern const Family kUmt5Family;
 const Family kUmt5Family = {"umt5",     "an encoder-decoder of UMT5ForConditionalGeneration",
                             read_umt5,  umt5_keys,
-                            kT5Aliases, &kT5Oracle};
+                            kT5Aliases, &kT5Oracle,
+                            nullptr,    FamilyTexts::kSourceAndTarget};
 
 }  // namespace mh

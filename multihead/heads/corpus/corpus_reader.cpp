@@ -144,14 +144,10 @@ std::optional<CorpusBlock> CorpusReader::next() {
     source = reader_.pairs(text.sources, text.pairs, from("pair"));
     refuse_targets(folder_, !text.targets.empty());
   } else if (translates(folder_)) {
-    source =
-        reader_.translated(text.sources, folder_.source_tokens(), source_words, from_source("source line"));
-    for (auto& ids : source.ids) ids.push_back(folder_.translator().config().eos_id);
-    for (auto& offsets : source.offsets) offsets.emplace_back(0, 0);
-    for (auto& words : source.words) words.push_back(-1);
+    source = reader_.translated(text.sources, TextSide::kSource, source_words, from_source("source line"));
     targets_read_ = text.targets.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
     if (!text.targets.empty()) {
-      target = reader_.translated(text.targets, folder_.target_tokens(), target_words, from("target line"));
+      target = reader_.translated(text.targets, TextSide::kTarget, target_words, from("target line"));
     } else {
       const std::vector<int64_t> numbers = block.numbers();
       ListSites listed(options_.sites, {.texts = numbers});

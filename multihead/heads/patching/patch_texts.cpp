@@ -159,20 +159,21 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
   const bool translator = translates(folder);
   if (!translator) refuse_prefix(question);
   const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
-  std::vector<TextTokens> read =
-      read_lines(TextReader(folder, {.longest = longest, .of_translator = translator}),
-                 std::vector<std::string>{question.clean, question.corrupt},
-                 {.from = {.one = "text"}, .remark = remark, .whole = true});
+  std::vector<TextTokens> read = read_lines(
+      TextReader(folder, {.longest = longest, .side = translator ? TextSide::kSource : TextSide::kOnly}),
+      std::vector<std::string>{question.clean, question.corrupt},
+      {.from = {.one = "text"}, .remark = remark, .whole = true});
   PatchTexts texts;
-  for (TextTokens& tokens : read) {
-    if (translator) tokens.ids.push_back(folder.translator().config().eos_id);
+  if (translator) {
+    const std::vector<int32_t> end = source_end(folder, {});
+    for (TextTokens& tokens : read) tokens.ids.insert(tokens.ids.end(), end.begin(), end.end());
   }
   texts.clean = labelled_text(folder.source_tokens(), std::move(read[0]));
   texts.corrupt = labelled_text(folder.source_tokens(), std::move(read[1]));
   check_equally_long(texts);
   if (translator) {
     const Tokenizer& tokenizer = folder.target_tokens();
-    const TextReader reader(folder, {.longest = longest, .tokenizer = &tokenizer, .of_translator = true});
+    const TextReader reader(folder, {.longest = longest, .side = TextSide::kTarget});
     texts.target =
         labelled_text(tokenizer, read_lines(reader, std::vector<std::string>{question.prefix},
                                             {.from = {.one = "prefix"}, .remark = remark, .whole = true})[0]);

@@ -25,13 +25,17 @@ InspectedTexts InspectedTextReader::read(const TextReader& reader, const std::ve
   return texts;
 }
 
-InspectedTexts InspectedTextReader::translated(const std::vector<std::string>& lines,
-                                               const Tokenizer& tokenizer,
+InspectedTexts InspectedTextReader::translated(const std::vector<std::string>& lines, TextSide side,
                                                const std::vector<std::vector<Word>>& words,
                                                const LinesFrom& from) const {
-  const TextReader reader(
-      folder_, {.longest = longest_, .tokenizer = &tokenizer, .of_translator = true, .offsets = true});
-  return read(reader, lines, {.from = from, .remark = remark_}, words);
+  const TextReader reader(folder_, {.longest = longest_, .side = side, .offsets = true});
+  InspectedTexts texts = read(reader, lines, {.from = from, .remark = remark_}, words);
+  if (side == TextSide::kTarget) return texts;
+  const std::vector<int32_t> end = source_end(folder_, {});
+  for (auto& ids : texts.ids) ids.insert(ids.end(), end.begin(), end.end());
+  for (auto& offsets : texts.offsets) offsets.insert(offsets.end(), end.size(), {0, 0});
+  for (auto& of_text : texts.words) of_text.insert(of_text.end(), end.size(), -1);
+  return texts;
 }
 
 InspectedTexts InspectedTextReader::whole(const std::vector<std::string>& lines,
@@ -72,7 +76,7 @@ std::vector<std::vector<int32_t>> greedy_translations(const ModelFolder& folder,
   options.search.max_length = std::max(1, std::min(256, folder.translator().config().max_positions - 1));
   options.search.max_length_factor = 4;
   options.search.suppressed = folder.suppressed;
-  options.search.forced_first = folder.forced_first;
+  options.search.forced_first = forced_first(folder, {});
   options.sites = sites;
   std::vector<std::vector<int32_t>> targets;
   for (auto& hypotheses : translate(folder.translator(), sources, options)) {

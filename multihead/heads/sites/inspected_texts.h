@@ -33,9 +33,9 @@ class InspectedTextReader {
         remark_(remark),
         longest_(static_cast<size_t>(folder.model->facts().max_positions)) {}
 
-  /// As a translator reads it, without the end token. words: a list for each line, or none; from: what a line
+  /// As a translator reads it, a target without the end token. words: a list for each line, or none; from: what a line
   /// is called.
-  InspectedTexts translated(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
+  InspectedTexts translated(const std::vector<std::string>& lines, TextSide side,
                             const std::vector<std::vector<Word>>& words, const LinesFrom& from) const;
   /// As a model that reads one text reads it, special tokens and all; lines of no tokens stay empty.
   InspectedTexts whole(const std::vector<std::string>& lines, const std::vector<std::vector<Word>>& words,

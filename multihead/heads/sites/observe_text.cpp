@@ -113,8 +113,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     return seen;
   }
   const ModelFacts facts = folder.model->facts();
-  InspectedTexts read = reader.translated({source}, folder.source_tokens(), {}, {.one = "text"});
-  read.ids[0].push_back(facts.eos_id);
+  InspectedTexts read = reader.translated({source}, TextSide::kSource, {}, {.one = "text"});
   seen.targets = target.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
   std::vector<int32_t> ids;
   std::vector<std::pair<int32_t, int32_t>> offsets;
@@ -123,7 +122,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     ids = greedy_translations(folder, read.ids, options.sites)[0];
     seen.translation = folder.target_tokens().decode_known(ids);
   } else {
-    InspectedTexts given = reader.translated({target}, folder.target_tokens(), {}, {.one = "target text"});
+    InspectedTexts given = reader.translated({target}, TextSide::kTarget, {}, {.one = "target text"});
     ids = std::move(given.ids[0]);
     offsets = std::move(given.offsets[0]);
     seen.translation = target;

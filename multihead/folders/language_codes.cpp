@@ -1,0 +1,164 @@
+#include "multihead/folders/language_codes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "multihead/base/error.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/text/in_quotes.h"
+#include "multihead/text/tokenizer_parts.h"
+
+namespace mh {
+namespace {
+
+bool all_of(std::string_view text, char from, char to) {
+  return std::all_of(text.begin(), text.end(), [&](char c) { return c >= from && c <= to; });
+}
+
+bool is_language(std::string_view text) {
+  return (text.size() == 2 || text.size() == 3) && all_of(text, 'a', 'z');
+}
+
+/// The name of the language whose code is a token: "__de__", "deu_Latn" or "de_DE". Empty: it is no code.
+std::string_view language_of(std::string_view token) {
+  if (token.size() > 4 && token.starts_with("__") && token.ends_with("__")) {
+    const std::string_view name = token.substr(2, token.size() - 4);
+    return is_language(name) ? name : std::string_view();
+  }
+  const size_t end = token.find('_');
+  if (end == std::string_view::npos || !is_language(token.substr(0, end))) return {};
+  const std::string_view place = token.substr(end + 1);
+  const bool region = place.size() == 2 && all_of(place, 'A', 'Z');
+  const bool script =
+      place.size() == 4 && all_of(place.substr(0, 1), 'A', 'Z') && all_of(place.substr(1), 'a', 'z');
+  return region || script ? token : std::string_view();
+}
+
+std::string_view first_part(std::string_view name) {
+  return name.substr(0, name.find('_'));
+}
+
+std::string names_of(const LanguageCodes& codes) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, id] : codes.ids) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The usual pair, where nothing else is asked for.
+LanguagePair with_usual(const LanguageCodes& codes, const LanguagePair& pair) {
+  return {.source = pair.source ? pair.source : codes.usual.source,
+          .target = pair.target ? pair.target : codes.usual.target};
+}
+
+int32_t required(const ModelFolder& folder, const std::optional<int32_t>& code, const char* setting,
+                 const char* key) {
+  if (code) return *code;
+  throw UsageError(
+      fmt::format("{} translates many languages, and nothing says its {} language: give `{}`, or put {} into "
+                  "tokenizer_config.json; it has {}",
+                  folder.path.string(), setting, setting, key, names_of(*folder.languages)));
+}
+
+int32_t source_code(const ModelFolder& folder, const LanguagePair& pair) {
+  return required(folder, with_usual(*folder.languages, pair).source, "source", "src_lang");
+}
+int32_t target_code(const ModelFolder& folder, const LanguagePair& pair) {
+  return required(folder, with_usual(*folder.languages, pair).target, "target", "tgt_lang");
+}
+
+}  // namespace
+
+std::string LanguageCodes::name_of(int32_t id) const {
+  const auto found =
+      std::find_if(ids.begin(), ids.end(), [&](const auto& entry) { return entry.second == id; });
+  return found == ids.end() ? "" : found->first;
+}
+
+int32_t LanguageCodes::id_of(std::string_view name, std::string_view setting) const {
+  if (const auto found = ids.find(name); found != ids.end()) return found->second;
+  std::vector<std::string_view> begin_so;
+  for (const auto& [other, id] : ids) {
+    if (first_part(other) == name) begin_so.push_back(other);
+  }
+  if (begin_so.size() == 1) return ids.find(begin_so[0])->second;
+  if (!begin_so.empty()) {
+    throw UsageError(fmt::format("`{}`: {} may be {}; give one of these", setting, in_quotes(name),
+                                 fmt::join(begin_so, ", ")));
+  }
+  throw UsageError(fmt::format("`{}`: {} is no language of this model, which has {}", setting,
+                               in_quotes(name), names_of(*this)));
+}
+
+LanguageCodes codes_among(const TokenizerParts& parts) {
+  LanguageCodes codes;
+  for (const AddedToken& token : parts.added_tokens) {
+    if (const std::string_view name = language_of(token.content); !name.empty())
+      codes.ids.emplace(name, token.id);
+  }
+  return codes;
+}
+
+void complete_codes(const ModelFolder& folder, LanguageCodes& codes) {
+  const auto find = [&](const std::string& name) -> std::optional<int32_t> {
+    const auto found = codes.ids.find(name);
+    return found == codes.ids.end() ? std::nullopt : std::optional(found->second);
+  };
+  const int32_t start = folder.model->facts().start_id;
+  codes.starts_decoder = !codes.name_of(start).empty();
+  codes.usual.source = find(codes.source_name);
+  if (codes.starts_decoder) {
+    codes.usual.target = start;
+  } else {
+    codes.usual.target = folder.forced_first ? folder.forced_first : find(codes.target_name);
+  }
+}
+
+LanguagePair language_pair(const ModelFolder& folder, std::string_view source, std::string_view target) {
+  if (source.empty() && target.empty()) return {};
+  if (!folder.languages) {
+    throw UsageError(
+        fmt::format("{} has no codes of languages, so that it translates from one into another "
+                    "alone; leave out `{}`",
+                    folder.path.string(), source.empty() ? "target" : "source"));
+  }
+  const LanguageCodes& codes = *folder.languages;
+  LanguagePair pair;
+  if (!source.empty()) pair.source = codes.id_of(source, "source");
+  if (!target.empty()) pair.target = codes.id_of(target, "target");
+  if (pair.target && codes.starts_decoder && pair.target != codes.usual.target) {
+    throw UsageError(fmt::format("`target`: {} writes {} alone, whose code is its decoder_start_token_id",
+                                 folder.path.string(), codes.name_of(*codes.usual.target)));
+  }
+  return pair;
+}
+
+std::vector<int32_t> before_source(const ModelFolder& folder, const LanguagePair& pair) {
+  if (!folder.languages) return {};
+  const int32_t code = source_code(folder, pair);  // also where it stands behind the text
+  return folder.languages->place == CodePlace::kBefore ? std::vector<int32_t>{code} : std::vector<int32_t>();
+}
+
+std::vector<int32_t> before_target(const ModelFolder& folder, const LanguagePair& pair) {
+  if (!folder.languages || folder.languages->starts_decoder) return {};
+  return {target_code(folder, pair)};
+}
+
+std::vector<int32_t> source_end(const ModelFolder& folder, const LanguagePair& pair) {
+  std::vector<int32_t> end{folder.model->facts().eos_id};
+  if (folder.languages && folder.languages->place == CodePlace::kBehind)
+    end.push_back(source_code(folder, pair));
+  return end;
+}
+
+std::optional<int32_t> forced_first(const ModelFolder& folder, const LanguagePair& pair) {
+  if (!folder.languages || folder.languages->starts_decoder) return folder.forced_first;
+  return target_code(folder, pair);
+}
+
+bool knows_languages(const ModelFolder& folder) {
+  return !folder.languages || (folder.languages->usual.source && folder.languages->usual.target);
+}
+
+}  // namespace mh
