@@ -12,6 +12,8 @@ struct OtherName {
   std::string_view verb, field, flag;
 };
 constexpr OtherName kOtherNames[] = {{"demo", "folder", "out"},
+                                     {"translate", "source", "from"},
+                                     {"translate", "target", "to"},
                                      {"attribution", "methods", "method"},
                                      {"bleu", "tokenizer", "tokenize"},
                                      {"bleu", "smoothing", "smooth"},

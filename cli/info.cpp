@@ -1,10 +1,12 @@
 // multihead info: what a model folder holds.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/common.h"
@@ -14,6 +16,7 @@
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/folders/language_codes.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/sentence_model.h"
 #include "multihead/folders/sentence_modules.h"
@@ -63,6 +66,17 @@ ordered_json describe(const ModelFolder& folder) {
   json["token_ids"] = {{"pad", c.pad_id}, {"end", c.eos_id}, {"decoder_start", c.decoder_start_id}};
   json["suppressed"] = folder.suppressed;
   if (folder.forced_first) json["forced_first"] = *folder.forced_first;
+  if (folder.languages) {
+    const LanguageCodes& codes = *folder.languages;
+    const auto name = [&](const std::optional<int32_t>& id) {
+      return id ? ordered_json(codes.name_of(*id)) : ordered_json();
+    };
+    ordered_json& languages = json["languages"];
+    languages = {{"source", name(codes.usual.source)},
+                 {"target", name(codes.usual.target)},
+                 {"codes", ordered_json::array()}};
+    for (const auto& [code, id] : codes.ids) languages["codes"].push_back(code);
+  }
   json["dropout"] = {{"residual", rounded(c.dropout.residual)},
                      {"weights", rounded(c.dropout.weights)},
                      {"activation", rounded(c.dropout.activation)}};
@@ -81,6 +95,14 @@ std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const Mode
       "{} tokens; end {} = {}, pad {} = {}{}", grouped(tokenizer->size()), facts.eos_id,
       tokenizer->token_of(facts.eos_id), facts.pad_id, tokenizer->token_of(facts.pad_id),
       unknown ? fmt::format(", unknown {} = {}", *unknown, tokenizer->token_of(*unknown)) : "");
+}
+
+std::string languages_text(const LanguageCodes& codes) {
+  const auto name = [&](const std::optional<int32_t>& id) { return id ? codes.name_of(*id) : "any"; };
+  std::vector<std::string_view> names;
+  for (const auto& [code, id] : codes.ids) names.push_back(code);
+  return fmt::format("from {} to {}, of {}: {}", name(codes.usual.source), name(codes.usual.target),
+                     names.size(), fmt::join(names, ", "));
 }
 
 std::string table(const ModelFolder& folder) {
@@ -105,6 +127,7 @@ std::string table(const ModelFolder& folder) {
     const std::string token = folder.tokenizer ? " = " + folder.target_tokens().token_of(*first) : "";
     line("begins with", fmt::format("{}{}, every translation", *first, token));
   }
+  if (folder.languages) line("languages", languages_text(*folder.languages));
   line("tokenizer", tokenizer_text(folder.tokenizer, folder.model->facts()));
   if (folder.target_tokenizer)
     line("for target", tokenizer_text(folder.target_tokenizer, folder.model->facts()));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cli/common.h"
 #include "multihead/base/error.h"
 
@@ -13,9 +15,11 @@ ModelText::Options text_options(bool token_ids, bool strict) {
           .strict = strict};
 }
 
-ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict) {
+ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict, const LanguagePair& languages) {
+  ModelText::Options options = text_options(token_ids, strict);
+  options.languages = languages;
   try {
-    return ModelText(folder, text_options(token_ids, strict));
+    return ModelText(folder, std::move(options));
   } catch (const FileError& no_tokenizer) {
     throw FileError(fmt::format("{}, or give --token-ids", no_tokenizer.what()));
   }

@@ -10,7 +10,8 @@ namespace mh::cli {
 ModelText::Options text_options(bool token_ids, bool strict = false);
 
 /// ModelText for a verb that has --token-ids, which a folder without tokenizer needs.
-ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict);
+ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict,
+                      const LanguagePair& languages = {});
 
 /// Remarks on the words that the tokenizer did not know since the last call, if there were any.
 void tell_unknown(ModelText& text);

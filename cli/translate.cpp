@@ -101,9 +101,9 @@ struct Block {
 /// the input may be endless.
 class Run {
  public:
-  Run(TranslateFlags& flags, const ModelFolder& folder, Sites* changed)
+  Run(TranslateFlags& flags, const ModelFolder& folder, const LanguagePair& languages, Sites* changed)
       : flags_(flags),
-        text_(text_or_ids(folder, flags.token_ids, flags.strict)),
+        text_(text_or_ids(folder, flags.token_ids, flags.strict, languages)),
         reader_(
             text_reader(flags.text.input, "each line is translated at once; Ctrl-D on an empty line ends")),
         prefixes_(flags, text_),
@@ -192,9 +192,13 @@ void run(TranslateFlags& flags) {
   const ModelFolder folder = load_model(flags.model);
   folder.translator().check(changed);
   flags.options.search.suppressed = folder.suppressed;
-  flags.options.search.forced_first = folder.forced_first;
+  const LanguagePair languages =
+      language_pair(folder, flags.options.source.value_or(""), flags.options.target.value_or(""));
+  // Ids have the codes themselves, and perhaps a --prefix the target's.
+  const bool said = !flags.token_ids || languages.target;
+  flags.options.search.forced_first = said ? forced_first(folder, languages) : folder.forced_first;
   if (!folder.generation_remark.empty()) remark(folder.generation_remark);
-  Run(flags, folder, changed.empty() ? nullptr : &changed).all();
+  Run(flags, folder, languages, changed.empty() ? nullptr : &changed).all();
 }
 
 }  // namespace
@@ -241,6 +245,7 @@ void add_translate(Verb& app) {
       "  echo 'the small dog sees a cat .' | multihead translate model\n"
       "  multihead translate model (type a line, press Enter, read its translation)\n"
       "  multihead translate model -i test.en -o test.out --beam-size 8 --n-best 3\n"
+      "  multihead translate nllb -i test.en --from eng --to deu\n"
       "  multihead translate model -i test.en --mute encoder.0.self_attention.1 \\\n"
       "    --compare");
   verb->callback([flags] { run(*flags); });

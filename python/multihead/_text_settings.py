@@ -58,6 +58,8 @@ class ScoreSettings(TypedDict, total=False):
 
 
 class TranslateSettings(TypedDict, total=False):
+    source: str | None
+    target: str | None
     beam_size: int
     length_penalty: float
     length_penalty_form: Literal["divide", "gnmt"]

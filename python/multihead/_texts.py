@@ -51,6 +51,8 @@ class TextTasks(ModelFacts):
             progress: True for a bar (tqdm), or a function that is told how many texts are done.
 
         Keyword Args:
+            source: language of the texts, a code of the model or the part of one before _: deu_Latn, deu.
+            target: language of the translations, said in the same way.
             beam_size: hypotheses kept at each step of the beam search; 1: greedy search (1 to 255, default 5).
             length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").

@@ -42,12 +42,14 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
                                           const Progress& progress) {
   auto options = settings_of<TranslateOptions>(settings, "translate");
   options.search.suppressed = loaded.folder().suppressed;
-  options.search.forced_first = loaded.folder().forced_first;
+  const LanguagePair languages =
+      language_pair(loaded.folder(), options.source.value_or(""), options.target.value_or(""));
+  options.search.forced_first = forced_first(loaded.folder(), languages);
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
   return long_call([&] {
     if (!loaded.folder().generation_remark.empty()) warn(loaded.folder().generation_remark);
-    ModelText text(loaded.folder(), {.remark = warn});
+    ModelText text(loaded.folder(), {.remark = warn, .languages = languages});
     const auto sources = text.sources_to_translate(lines, {.name = "text"});
     if (text.unknown().tokens > 0) warn(text.unknown().in_words());
     std::vector<Translations> all;

@@ -212,6 +212,20 @@ TEST(InfoVerb, SaysWhatBartsEmbeddingsAreAndHowTranslationsBegin) {
   EXPECT_EQ(json["forced_first"], 0);
 }
 
+TEST(InfoVerb, ListsTheLanguagesOfAModelOfMany) {
+  const std::string folder = goldens_folder() + "/languages/nllb";
+  const auto [status, output, errors] = run_tool("info " + folder);
+  EXPECT_EQ(status, 0) << errors;
+  EXPECT_THAT(
+      output,
+      HasSubstr(
+          "languages     from eng_Latn to any, of 5: deu_Latn, eng_Latn, ron_Latn, zho_Hans, zho_Hant\n"));
+  const auto json = nlohmann::json::parse(run_tool("info --json " + folder).out)["languages"];
+  EXPECT_EQ(json["source"], "eng_Latn");
+  EXPECT_EQ(json["target"], nullptr);
+  EXPECT_EQ(json["codes"].size(), 5U);
+}
+
 // The example is a head that the model has.
 TEST(InfoVerb, NamesAHeadOfTheModel) {
   const std::pair<const char*, const char*> models[] = {

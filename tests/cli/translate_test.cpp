@@ -6,9 +6,12 @@
 
 #include <sstream>
 
+#include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/generate/translate.h"
+#include "multihead/tasks/translate_text.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -172,6 +175,28 @@ TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {
   const auto help = run_tool("translate --help");
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("Example"));
+}
+
+// What transformers makes of it tests/tasks/language_codes_test.cpp compares.
+TEST(TranslateManyLanguages, FromAndToAreCodesOfTheModel) {
+  const std::string folder = goldens_folder() + "/languages/nllb", text = "two dogs run in the park";
+  const auto with = [&](const std::string& flags) {
+    return run_tool("translate --max-length 24 --model '" + folder + "' " + flags, text);
+  };
+  const auto whole = with("--from eng_Latn --to zho_Hant"), other = with("--from eng --to deu");
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_EQ(other.status, 0) << other.err;
+  const std::vector<std::string> texts = {text};
+  const ModelFolder model = load_model_folder(folder);
+  TranslateOptions options{.source = "eng", .target = "zho_Hant"};
+  options.search.max_length = 24;
+  EXPECT_THAT(lines_of(whole.out), ElementsAre(translate_text(model, texts, options)[0]));
+  options.target = "deu_Latn";
+  EXPECT_THAT(lines_of(other.out), ElementsAre(translate_text(model, texts, options)[0]));
+  expect_error(with("--from eng"), 2, "nothing says its target language: give --to, or put tgt_lang into");
+  expect_error(with("--to en"), 2, "--to: 'en' is no language of this model, which has deu_Latn, eng_Latn");
+  expect_error(with("--from zho --to deu"), 2, "--from: 'zho' may be zho_Hans, zho_Hant; give one of these");
+  expect_error(run_tool("translate demo --to de", text), 2, "has no codes of languages");
 }
 
 }  // namespace
