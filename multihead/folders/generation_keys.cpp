@@ -58,7 +58,7 @@ constexpr std::array<std::string_view, 45> kGenerationNames = {"max_length",
                                                                "assistant_confidence_threshold",
                                                                "target_lookbehind"};
 
-/// Besides what is obeyed: eos_token_id, suppress_tokens, and the bad_words_ids of one token.
+/// Besides what is obeyed (generation_remark).
 constexpr KeyRule kGenerationRules[] = {
     {.key = "_from_model_config"},
     {.key = "transformers_version"},
@@ -106,7 +106,6 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "eta_cutoff", .harmless = "[0]"},
     {.key = "repetition_penalty", .harmless = "[1]"},
     {.key = "encoder_repetition_penalty", .harmless = "[1]"},
-    {.key = "no_repeat_ngram_size", .harmless = "[0]"},
     {.key = "encoder_no_repeat_ngram_size", .harmless = "[0]"},
     {.key = "num_beam_groups", .harmless = "[1]"},
     {.key = "diversity_penalty", .harmless = "[0]"},
@@ -132,7 +131,7 @@ std::span<const std::string_view> generation_key_names() {
 
 std::string generation_remark(std::string_view json, std::string_view name, const ModelFacts& facts) {
   const bool translates = facts.source_vocabulary > 0;
-  KnownKeys keys{.obeyed = {"eos_token_id", "suppress_tokens", "bad_words_ids"},
+  KnownKeys keys{.obeyed = {"eos_token_id", "suppress_tokens", "bad_words_ids", "no_repeat_ngram_size"},
                  .rules = {std::begin(kGenerationRules), std::end(kGenerationRules)}};
   const std::string ends = fmt::format("[{}, [{}]]", facts.eos_id, facts.eos_id);
   keys.rules.push_back({.key = "forced_eos_token_id", .harmless = ends});

@@ -23,6 +23,7 @@
 #include "multihead/folders/shipped_folder.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_fit.h"
+#include "multihead/generate/search.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
@@ -141,6 +142,12 @@ EncoderDecoder& ModelFolder::translator() const {
                                path.string(), model_type));
 }
 
+void ModelFolder::complete(SearchOptions& options) const {
+  options.suppressed.insert(options.suppressed.end(), suppressed.begin(), suppressed.end());
+  options.forced_first = forced_first;
+  if (!options.no_repeat_ngram) options.no_repeat_ngram = no_repeat_ngram;
+}
+
 const Tokenizer& ModelFolder::source_tokens() const {
   if (!tokenizer) throw_no_tokenizer(path, model->kind() == ModelKind::kTranslator);
   return *tokenizer;
@@ -205,6 +212,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     folder.suppressed = read_suppressed_tokens(json, path, facts.vocabulary);
     refuse_to_suppress_all(folder.suppressed, facts, path);
     folder.end_tokens = read_end_tokens(json, path, facts.vocabulary);
+    folder.no_repeat_ngram = read_no_repeat_ngram(json, path);
     if (folder.model->kind() == ModelKind::kTranslator)
       folder.forced_first = read_forced_first(json, path, facts.vocabulary);
     folder.generation_remark =

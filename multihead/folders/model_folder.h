@@ -29,6 +29,7 @@ namespace mh {
 class EncoderDecoder;
 class FolderSource;
 struct LanguageCodes;
+struct SearchOptions;
 
 struct ModelFolder {
   std::filesystem::path path;  // of the files that were read
@@ -54,6 +55,8 @@ struct ModelFolder {
   std::optional<int32_t> forced_first;
   /// The languages of a translator whose tokenizer puts their codes around texts (folders/language_codes.h). Null: there are none.
   std::shared_ptr<const LanguageCodes> languages;
+  /// no_repeat_ngram_size of generation_config.json, as no_repeat_ngram of searches and sampling. Nothing: there is none.
+  std::optional<int32_t> no_repeat_ngram;
   /// A line for who generates or translates: keys of generation_config.json with which transformers would choose other words
   /// (folders/generation_keys.h). It is no part of remark(). Empty: there are none.
   std::string generation_remark;
@@ -73,6 +76,9 @@ struct ModelFolder {
   LanguageModel& language_model() const;
   LanguageModel& causal_model() const;
   EncoderDecoder& translator() const;
+
+  /// Adds to the options of a search what generation_config.json says of it, where they say nothing themselves.
+  void complete(SearchOptions& options) const;
 
   /// The tokenizers. Throw FileError with the remedy when the folder has none.
   const Tokenizer& source_tokens() const;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "multihead/base/error.h"
+#include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
 
 namespace mh {
@@ -130,6 +131,20 @@ std::optional<int32_t> read_forced_first(std::string_view text, std::string_view
   std::vector<int32_t> ids;
   add_token_id(*found, kKey, name, vocabulary, ids);
   return ids.front();
+}
+
+std::optional<int32_t> read_no_repeat_ngram(std::string_view text, std::string_view name) {
+  constexpr const char* kKey = "no_repeat_ngram_size";
+  const json document = parse_object(text, name);
+  const auto found = document.find(kKey);
+  if (found == document.end() || found->is_null()) return std::nullopt;
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  if (!found->is_number_integer() || found->get<int64_t>() < 0 ||
+      found->get<uint64_t>() > static_cast<uint64_t>(kMost)) {
+    throw FormatError(fmt::format("{}: {}: expected {}, got {}", name, kKey, numbers_within(0, kMost),
+                                  json_excerpt(*found)));
+  }
+  return found->get<int32_t>();
 }
 
 std::string read_chat_template(std::string_view text, std::string_view name) {

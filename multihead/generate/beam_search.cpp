@@ -10,6 +10,7 @@
 #include "multihead/batch/check_ids.h"
 #include "multihead/generate/back_pointers.h"
 #include "multihead/generate/forced_prefix.h"
+#include "multihead/generate/repeated_ngrams.h"
 #include "multihead/models/decoding.h"
 
 namespace mh {
@@ -57,7 +58,8 @@ class BeamSearch {
         causal_(facts_.source_vocabulary == 0),
         ends_(options.end_tokens),
         prefix_(model_, prefixes),
-        stops_(stops) {
+        stops_(stops),
+        source_(source) {
     ends_.push_back(facts_.eos_id);
     never_ = options.suppressed;
     if (!causal_) never_.insert(never_.end(), {facts_.pad_id, facts_.start_id});
@@ -140,8 +142,49 @@ class BeamSearch {
     if (!prefix_.holds_all(step_, rows_.sources)) {
       decoding_.next_words().best({.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_,
                                   decoding_.scratch());
+      forbid_repetitions(suppressed);
     }
     prefix_.force(step_, rows_.sources, decoding_, candidates_a_row_, candidates_);
+  }
+
+  // Chooses again among the candidates of rows where some token would repeat an n-gram.
+  void forbid_repetitions(std::span<const int32_t> suppressed) {
+    const int32_t n = options_.no_repeat_ngram.value_or(0);
+    if (n == 0) return;
+    const auto count = static_cast<size_t>(candidates_a_row_);
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      path_.clear();
+      if (causal_) {
+        const auto prompt = source_.ragged->begin(rows_.sources[row]);
+        path_.assign(source_.ids.begin() + prompt,
+                     source_.ids.begin() + prompt + source_.ragged->length(rows_.sources[row]));
+      } else {
+        path_.push_back(facts_.start_id);
+      }
+      for (const Candidate& earlier : history_.path(step_, static_cast<int32_t>(row)))
+        path_.push_back(earlier.token);
+      forbidden_.assign(suppressed.begin(), suppressed.end());
+      tokens_that_repeat(path_, n, forbidden_);
+      if (forbidden_.size() == suppressed.size()) continue;
+      const ConstMatrixView logits = decoding_.next_words().logits().value();
+      best_allowed({logits.row(static_cast<int64_t>(row)), static_cast<size_t>(logits.cols)},
+                   std::span(candidates_).subspan(row * count, count));
+    }
+  }
+
+  // The most probable tokens that are not forbidden_, best first; then impossible ones where there are not enough.
+  void best_allowed(std::span<const float> logits, std::span<Candidate> out) {
+    const double log_sum = log_sum_exp(logits);
+    allowed_.clear();
+    for (const float logit : logits)
+      allowed_.push_back(
+          {static_cast<int32_t>(allowed_.size()), static_cast<float>(static_cast<double>(logit) - log_sum)});
+    for (const int32_t token : forbidden_) allowed_[static_cast<size_t>(token)].log_probability = kImpossible;
+    std::partial_sort_copy(
+        allowed_.begin(), allowed_.end(), out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
+          return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
+                                                        : a.token < b.token;
+        });
   }
 
   // All continuations of one sentence's rows [begin, end), the most probable first.
@@ -248,7 +291,10 @@ class BeamSearch {
   std::vector<int32_t> ends_;  // rising
   ForcedPrefix prefix_;
   const StopRule& stops_;
-  std::vector<int32_t> path_;                  // of the hypothesis that stops_ is asked about
+  const Sequences& source_;
+  std::vector<int32_t> path_;  // of the hypothesis that is looked at
+  std::vector<int32_t> forbidden_;
+  std::vector<Candidate> allowed_;             // [vocabulary]
   int32_t candidates_a_row_ = 0;               // in this step
   std::vector<int32_t> never_, never_or_end_;  // tokens that may not come next, from and before min_length
   std::vector<int32_t> longest_;               // tokens, of each sentence

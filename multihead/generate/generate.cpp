@@ -39,7 +39,8 @@ class Chooser {
         suppressed_(options.filters.suppressed),
         filters_(logits_filters(options.filters)),
         // The best candidates are found without storing logits.
-        simple_(greedy_ && options.filters.repetition_penalty == 1) {
+        simple_(greedy_ && options.filters.repetition_penalty == 1 &&
+                options.filters.no_repeat_ngram.value_or(0) == 0) {
     std::sort(suppressed_.begin(), suppressed_.end());
     suppressed_.erase(std::unique(suppressed_.begin(), suppressed_.end()), suppressed_.end());
   }
@@ -76,6 +77,7 @@ SearchOptions search_options(const GenerateOptions& options) {
   return {.beam_size = options.beam_size,
           .length_penalty = options.length_penalty,
           .max_length = options.max_new_tokens,
+          .no_repeat_ngram = options.filters.no_repeat_ngram,
           .end_tokens = options.end_tokens,
           .suppressed = options.filters.suppressed};
 }

@@ -32,7 +32,7 @@ enum class NextToken {
 
 struct GenerateOptions {
   NextToken next_token = NextToken::kSample;
-  /// Greedy search obeys `suppressed` and `repetition_penalty`, a beam search `suppressed`.
+  /// Greedy search obeys `suppressed`, `repetition_penalty` and `no_repeat_ngram`, a beam search the first and the last.
   LogitsFilterOptions filters = {};
   int32_t beam_size = 4;              // of a beam search
   LengthPenalty length_penalty = {};  // of a beam search

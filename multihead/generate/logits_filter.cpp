@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
+#include "multihead/generate/repeated_ngrams.h"
 #include "multihead/io/check_option.h"
 
 namespace mh {
@@ -47,6 +48,14 @@ LogitsFilter repetition_penalty(double penalty) {
       float& logit = logits[static_cast<size_t>(token)];
       logit = logit < 0 ? logit * r : logit / r;
     }
+  };
+}
+
+LogitsFilter no_repeat_ngram(int32_t n) {
+  return [n](std::span<const int32_t> tokens, std::span<float> logits) {
+    std::vector<int32_t> repeated;
+    tokens_that_repeat(tokens, n, repeated);
+    for (const int32_t token : repeated) logits[static_cast<size_t>(token)] = kNever;
   };
 }
 
@@ -111,6 +120,7 @@ std::vector<LogitsFilter> logits_filters(const LogitsFilterOptions& options) {
   std::vector<LogitsFilter> filters;
   if (!options.suppressed.empty()) filters.push_back(suppress(options.suppressed));
   if (options.repetition_penalty != 1) filters.push_back(repetition_penalty(options.repetition_penalty));
+  if (const int32_t n = options.no_repeat_ngram.value_or(0); n > 0) filters.push_back(no_repeat_ngram(n));
   if (options.temperature != 1) filters.push_back(temperature(options.temperature));
   if (options.top_k > 0) filters.push_back(top_k(options.top_k));
   if (options.top_p < 1) filters.push_back(top_p(options.top_p));

@@ -3,6 +3,7 @@
 //
 //   suppress            l_w = -inf for the given tokens
 //   repetition penalty  l_w = l_w < 0 ? l_w r : l_w / r for each w that occurred    Keskar et al. 2019
+//   no repeated n-gram  l_w = -inf if w completes n tokens that occurred          Paulus et al. 2017
 //   temperature         l_w = l_w / t
 //   top-k               l_w = -inf unless l_w is at least the k-th largest logit    Fan et al. 2018
 //   top-p               l_w = -inf unless the tokens that are more probable than w  Holtzman et al. 2020
@@ -28,6 +29,7 @@ using LogitsFilter = std::function<void(std::span<const int32_t> tokens, std::sp
 
 LogitsFilter suppress(std::vector<int32_t> tokens);
 LogitsFilter repetition_penalty(double penalty);
+LogitsFilter no_repeat_ngram(int32_t n);
 LogitsFilter temperature(double temperature);
 /// Tokens that share the k-th largest logit all stay.
 LogitsFilter top_k(int32_t k);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "multihead/generate/logits_filter_options.h"
 #include "multihead/io/config.h"
 
 namespace mh {
@@ -44,6 +45,9 @@ struct SearchOptions {
   /// min_length and 1), if that is less than max_length. So a model that has learned nothing does not go on
   /// until max_length.
   double max_length_factor = 0;
+  /// No hypothesis has a sequence of this many tokens twice; 0: any may. The decoder's start token counts, as does the prompt of
+  /// a causal model, as in transformers. Nothing: as the model's folder says (ModelFolder::complete), else 0.
+  std::optional<int32_t> no_repeat_ngram = std::nullopt;
   std::vector<int32_t> end_tokens = {};  // besides the model's own
   /// Tokens that are never generated, besides the padding token and the decoder's start token of a
   /// translator. End tokens are always allowed, even if they are listed.
@@ -67,6 +71,7 @@ struct SearchOptions {
       {.group = kGroup,
        .help = "Longest translation as a multiple of the source's tokens; 0: no such limit",
        .rare = true});
+    visit_no_repeat_ngram(v, no_repeat_ngram, kGroup);
   }
 };
 

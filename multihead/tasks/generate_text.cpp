@@ -84,6 +84,7 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   };
   append(wanted.end_tokens, folder.end_tokens);
   append(wanted.filters.suppressed, folder.suppressed);
+  if (!wanted.filters.no_repeat_ngram) wanted.filters.no_repeat_ngram = folder.no_repeat_ngram;
   if (options.chat) append(wanted.end_tokens, {tokenizer.id_of(kChatEnd).value()});
   const auto tell = [&](size_t n, const std::string& piece) {
     if (options.on_text && !piece.empty()) options.on_text(n, piece);

@@ -29,7 +29,7 @@ struct ChatMessage {
 };
 
 struct GenerateTextOptions {
-  /// What the folder's generation_config.json says of end tokens and forbidden tokens counts besides.
+  /// What the folder's generation_config.json says of end tokens, forbidden tokens and repeated n-grams counts besides.
   GenerateOptions generate = {};
   /// A text ends before the first of these strings, which may begin within one token and end in another.
   std::vector<std::string> stop = {};

@@ -24,9 +24,8 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
   const auto sources = text.sources_to_translate(lines, {.name = "source"});
   tell_unknown(text.unknown(), remark);
   TranslateOptions wanted = options;
-  auto& suppressed = wanted.search.suppressed;
-  suppressed.insert(suppressed.end(), folder.suppressed.begin(), folder.suppressed.end());
   wanted.search.forced_first = forced_first(folder, languages);
+  folder.complete(wanted.search);
   std::vector<std::string> translations;
   translations.reserve(lines.size());
   for (const auto& hypotheses : translate(folder.translator(), sources, wanted))

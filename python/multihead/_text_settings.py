@@ -42,6 +42,7 @@ class GenerateSettings(TypedDict, total=False):
     top_p: float
     min_p: float
     repetition_penalty: float
+    no_repeat_ngram: int | None
     seed: int
     cache: Literal["float32", "bfloat16"]
     max_batch_tokens: int
@@ -66,5 +67,6 @@ class TranslateSettings(TypedDict, total=False):
     min_length: int
     max_length: int
     max_length_factor: float
+    no_repeat_ngram: int | None
     cache: Literal["float32", "bfloat16"]
     max_batch_tokens: int

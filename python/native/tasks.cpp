@@ -41,10 +41,10 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
                                           const std::string& settings, Edits* edits,
                                           const Progress& progress) {
   auto options = settings_of<TranslateOptions>(settings, "translate");
-  options.search.suppressed = loaded.folder().suppressed;
   const LanguagePair languages =
       language_pair(loaded.folder(), options.source.value_or(""), options.target.value_or(""));
   options.search.forced_first = forced_first(loaded.folder(), languages);
+  loaded.folder().complete(options.search);
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
   return long_call([&] {

@@ -71,6 +71,9 @@ TEST(LogitsFilters, AtTheEdgesOneTokenStaysAndAllStay) {
   EXPECT_THAT(filtered(logits, {.suppressed = {1, 2, 99, -1}, .top_k = 1}),
               ElementsAre(kNever, kNever, kNever, kNever, 3));
   EXPECT_THAT(filtered({-1, 2, 0}, {.repetition_penalty = 2}, {0, 1, 1, 0, 2}), ElementsAre(-2, 1, 0));
+  EXPECT_THAT(filtered({5, 6, 7, 8}, {.no_repeat_ngram = 2}, {1, 3, 1}), ElementsAre(5, 6, 7, kNever));
+  EXPECT_THAT(filtered({5, 6, 7, 8}, {.no_repeat_ngram = 1}, {0, 2}), ElementsAre(kNever, 6, kNever, 8));
+  EXPECT_THAT(filtered({5, 6, 7, 8}, {.no_repeat_ngram = 3}, {2}), ElementsAre(5, 6, 7, 8));
 }
 
 TEST(LogitsFilters, ANucleusOfManyTokensIsTheSortedOne) {

@@ -257,7 +257,8 @@ TEST(BartFolder, ConfigurationsWithoutAFileForSearchesSayTheForcedTokenThemselve
   const ModelFolder found = load_model_folder(folder.folder);
   EXPECT_EQ(found.forced_first, 9);
   EXPECT_EQ(found.remark(), "");
-  EXPECT_THAT(found.generation_remark, HasSubstr("no_repeat_ngram_size counts here as no default"));
+  EXPECT_EQ(found.no_repeat_ngram, 3);
+  EXPECT_EQ(found.generation_remark, "");
 }
 
 TEST(BartFolder, SearchSettingsThatAreNotDoneAreNamed) {
@@ -270,7 +271,6 @@ TEST(BartFolder, SearchSettingsThatAreNotDoneAreNamed) {
   EXPECT_EQ(remark("num_beams", 5), "");
   EXPECT_THAT(remark("decoder_start_token_id", 3),
               HasSubstr("decoder_start_token_id counts here as no default"));
-  EXPECT_THAT(remark("no_repeat_ngram_size", 3), HasSubstr("no_repeat_ngram_size"));
   EXPECT_THAT(remark("min_length", 56), HasSubstr("min_length"));
   EXPECT_THAT(remark("length_penalty", 2.0), HasSubstr("length_penalty"));
   EXPECT_THAT(remark("forced_eos_token_id", 7), HasSubstr("forced_eos_token_id"));
