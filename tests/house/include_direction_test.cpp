@@ -31,7 +31,7 @@ const std::map<std::string, Rooms>& arrows() {
       {"text", {"base", "io"}},
       {"data", {"text", "batch"}},
       {"models", {"nn", "io"}},
-      {"folders", {"models", "text"}},
+      {"folders", {"generate"}},
       {"distributed", {"base"}},
       {"generate", {"models", "text"}},
       {"evaluate", {"models", "text"}},
