@@ -144,7 +144,7 @@ EncoderDecoder& ModelFolder::translator() const {
 
 void ModelFolder::complete(SearchOptions& options) const {
   options.suppressed.insert(options.suppressed.end(), suppressed.begin(), suppressed.end());
-  options.forced_first = forced_first;
+  if (!options.forced_first) options.forced_first = forced_first;
   if (!options.no_repeat_ngram) options.no_repeat_ngram = no_repeat_ngram;
 }
 

@@ -193,21 +193,29 @@ def see_attention(at, layer, names, config):
     projection.register_forward_hook(project)
 
 
-def see_sum(at, part, layer, added):
-    """The sum after self-attention has no module: what is added to the layer's input gives what is lacking to it."""
-    kept = {}
+class Sums:
+    """Sums after a layer's attentions, which have no module: what is added to the sum before gives what is lacking to it."""
 
-    def keep(value):
-        kept["input"] = value
+    def __init__(self, layer):
+        self.sum = None
+        before(layer, self.keep)
+
+    def keep(self, value):
+        self.sum = value
         return value
 
-    before(layer, keep)
-    after(added, lambda value: at(part, kept["input"] + value) - kept["input"])
+    def see(self, at, part, added):
+        def add(value):
+            before_it = self.sum
+            return self.keep(at(part, before_it + value)) - before_it
+
+        after(added, add)
 
 
 def see_layer(sites, owner, layer, stack, config):
     at = sites.of(owner)
     before(layer, see(at, "input"))
+    sums = Sums(layer)
     for names in stack["attentions"]:
         see_attention(sites.of(f"{owner}.{names['site']}"), layer, names, config)
         part = f"after_{names['site']}"
@@ -216,7 +224,7 @@ def see_layer(sites, owner, layer, stack, config):
         elif names["sum"]:
             after(layer.get_submodule(names["sum"]), see(at, part))
         else:
-            see_sum(at, part, layer, layer.get_submodule(names["added"]))
+            sums.see(at, part, layer.get_submodule(names["added"]))
     second = layer.get_submodule(stack["second_linear"])
     before(second, see(at, "feed_forward.hidden"))
     after(second, see(at, "feed_forward.output"))

@@ -28,8 +28,9 @@ void expect_found(const std::vector<std::vector<Hypothesis>>& found, const json&
     for (size_t i = 0; i < found[s].size(); ++i) {
       EXPECT_EQ(json(found[s][i].tokens), expected[s][i]["tokens"]) << s << ", " << i;
       EXPECT_EQ(found[s][i].ended, expected[s][i]["ended"].get<bool>()) << s << ", " << i;
-      if (expected[s][i].contains("score"))
+      if (expected[s][i].contains("score")) {
         EXPECT_NEAR(found[s][i].score, expected[s][i]["score"].get<double>(), 1e-4) << s << ", " << i;
+      }
     }
   }
 }
