@@ -59,6 +59,7 @@ class TextTasks(ModelFacts):
             min_length: tokens in the shortest translation (at least 0, default 0).
             max_length: most tokens of a translation (at least 1, default 256).
             max_length_factor: longest translation as a multiple of the source's tokens; 0: no such limit (at least 0, default 0.0).
+            no_repeat_ngram: no sequence of N tokens comes twice in a text; 0: it may (at least 0).
             cache: how the decoder's keys and values are kept: bfloat16 takes half the memory and rounds them (default "float32").
             max_batch_tokens: most source tokens in a batch (at least 1, default 2048).
 
@@ -145,6 +146,7 @@ class TextTasks(ModelFacts):
             top_p: draw from the fewest most probable tokens whose probabilities sum to X (0 to 1, default 1.0).
             min_p: draw from the tokens at least X times as probable as the best one; 0: from all (0 to 1, default 0.0).
             repetition_penalty: above 1: what occurred before gets less probable (1e-06 to 1000000, default 1.0).
+            no_repeat_ngram: no sequence of N tokens comes twice in a text; 0: it may (at least 0).
             seed: seed of the draws; with the prompt's number it decides the text (default 1).
             cache: how keys and values of what was read are kept: bfloat16 takes half the memory and rounds them (default
                 "float32").
