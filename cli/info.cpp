@@ -22,6 +22,7 @@
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/translator_shape.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh::cli {
 namespace {
@@ -77,6 +78,7 @@ ordered_json describe(const ModelFolder& folder) {
                  {"codes", ordered_json::array()}};
     for (const auto& [code, id] : codes.ids) languages["codes"].push_back(code);
   }
+  if (!folder.task_prefixes.empty()) json["task_prefixes"] = folder.task_prefixes;
   json["dropout"] = {{"residual", rounded(c.dropout.residual)},
                      {"weights", rounded(c.dropout.weights)},
                      {"activation", rounded(c.dropout.activation)}};
@@ -128,6 +130,8 @@ std::string table(const ModelFolder& folder) {
     line("begins with", fmt::format("{}{}, every translation", *first, token));
   }
   if (folder.languages) line("languages", languages_text(*folder.languages));
+  for (const auto& [task, prefix] : folder.task_prefixes)
+    line("task prefix", fmt::format("{} for {}", in_quotes(prefix, kWholeName), in_quotes(task)));
   line("tokenizer", tokenizer_text(folder.tokenizer, folder.model->facts()));
   if (folder.target_tokenizer)
     line("for target", tokenizer_text(folder.target_tokenizer, folder.model->facts()));

@@ -15,9 +15,11 @@ ModelText::Options text_options(bool token_ids, bool strict) {
           .strict = strict};
 }
 
-ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict, const LanguagePair& languages) {
+ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict, const LanguagePair& languages,
+                      const std::string& prefix) {
   ModelText::Options options = text_options(token_ids, strict);
   options.languages = languages;
+  options.prefix = prefix;
   try {
     return ModelText(folder, std::move(options));
   } catch (const FileError& no_tokenizer) {

@@ -103,7 +103,8 @@ class Run {
  public:
   Run(TranslateFlags& flags, const ModelFolder& folder, const LanguagePair& languages, Sites* changed)
       : flags_(flags),
-        text_(text_or_ids(folder, flags.token_ids, flags.strict, languages)),
+        text_(text_or_ids(folder, flags.token_ids, flags.strict, languages,
+                          flags.options.source_prefix.value_or(""))),
         reader_(
             text_reader(flags.text.input, "each line is translated at once; Ctrl-D on an empty line ends")),
         prefixes_(flags, text_),

@@ -218,6 +218,8 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     folder.generation_remark =
         generation_remark(from.has(kGenerationConfigFile) ? json : generation_part(json, path), path, facts);
   }
+  if (folder.model->kind() == ModelKind::kTranslator)
+    folder.task_prefixes = read_task_prefixes(from.read(kConfigFile), from.path_of(kConfigFile));
   if (tokenizers.languages) {
     complete_codes(folder, *tokenizers.languages);
     folder.languages = std::make_shared<const LanguageCodes>(std::move(*tokenizers.languages));

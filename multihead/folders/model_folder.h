@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,8 @@ struct ModelFolder {
   std::shared_ptr<const LanguageCodes> languages;
   /// no_repeat_ngram_size of generation_config.json, as no_repeat_ngram of searches and sampling. Nothing: there is none.
   std::optional<int32_t> no_repeat_ngram;
+  /// What the texts of a task begin with, by the task's name: task_specific_params of T5's config.json.
+  std::map<std::string, std::string> task_prefixes;
   /// A line for who generates or translates: keys of generation_config.json with which transformers would choose other words
   /// (folders/generation_keys.h). It is no part of remark(). Empty: there are none.
   std::string generation_remark;

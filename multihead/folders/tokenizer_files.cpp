@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh {
 namespace {
@@ -145,6 +146,24 @@ std::optional<int32_t> read_no_repeat_ngram(std::string_view text, std::string_v
                                   json_excerpt(*found)));
   }
   return found->get<int32_t>();
+}
+
+std::map<std::string, std::string> read_task_prefixes(std::string_view text, std::string_view name) {
+  constexpr const char* kKey = "task_specific_params";
+  const json document = parse_object(text, name);
+  std::map<std::string, std::string> prefixes;
+  const auto tasks = document.find(kKey);
+  if (tasks == document.end() || !tasks->is_object()) return prefixes;
+  for (const auto& [task, settings] : tasks->items()) {
+    if (!settings.is_object() || !settings.contains("prefix")) continue;
+    const json& prefix = settings["prefix"];
+    if (!prefix.is_string()) {
+      throw FormatError(fmt::format("{}: {}: the prefix of {} is {}; expected a string", name, kKey,
+                                    in_quotes(task), json_excerpt(prefix)));
+    }
+    prefixes.emplace(task, prefix.get<std::string>());
+  }
+  return prefixes;
 }
 
 std::string read_chat_template(std::string_view text, std::string_view name) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ std::vector<int32_t> read_end_tokens(std::string_view json, std::string_view nam
 std::optional<int32_t> read_forced_first(std::string_view json, std::string_view name, int32_t vocabulary);
 /// Returns no_repeat_ngram_size; nothing where it is null or missing. Throws FormatError that starts with `name`.
 std::optional<int32_t> read_no_repeat_ngram(std::string_view json, std::string_view name);
+/// Returns the "prefix" of each task in task_specific_params that has one. Throws FormatError that starts with `name`.
+std::map<std::string, std::string> read_task_prefixes(std::string_view json, std::string_view name);
 /// Returns chat_template of a tokenizer_config.json, the Jinja text that makes a prompt of messages; of a list
 /// of templates the one named "default". Empty when there is none. Throws FormatError that starts with `name`.
 std::string read_chat_template(std::string_view json, std::string_view name);

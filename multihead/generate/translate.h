@@ -24,6 +24,8 @@ struct TranslateOptions {
   SearchOptions search = {};
   /// Of translate_text(), which makes tokens of them: languages of a model of many (folders/language_codes.h).
   std::optional<std::string> source = {}, target = {};
+  /// Of translate_text(), too: what it puts before each text that is not empty, such as T5's "summarize: ".
+  std::optional<std::string> source_prefix = {};
   int64_t max_batch_tokens = 2048;        // most source tokens of a batch; results do not depend on it
   CacheType cache = CacheType::kFloat32;  // docs/precision.md#the-cache
   std::optional<AlignOptions> align = std::nullopt;  // fills Hypothesis::alignment
@@ -39,6 +41,10 @@ struct TranslateOptions {
        .value = "CODE"});
     v("target", target, {},
       {.group = "Languages", .help = "Language of the translations, said in the same way", .value = "CODE"});
+    v("source_prefix", source_prefix, {},
+      {.group = "Languages",
+       .help = "Put TEXT before each text, as T5's tasks want (\"summarize: \"); info lists a model's",
+       .value = "TEXT"});
     search.visit(v);
     v("cache", cache, kCacheTypeNames,
       {.group = "Search",

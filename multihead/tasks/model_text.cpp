@@ -40,15 +40,43 @@ std::vector<int32_t> parse_ids(const std::string& line, int32_t vocabulary, cons
   }
 }
 
+bool has_words(const std::string& line) {
+  return line.find_first_not_of(" \t\r") != std::string::npos;
+}
+
+/// The lines, those with words behind the prefix.
+std::vector<std::string> behind_prefix(const std::string& prefix, std::vector<std::string> lines) {
+  for (std::string& line : lines) {
+    if (has_words(line)) line.insert(0, prefix);
+  }
+  return lines;
+}
+
+void check_prefix(const ModelFolder& folder, const std::string& prefix) {
+  const size_t tokens = folder.source_tokens().encode_ids(prefix).size();
+  const auto longest = static_cast<size_t>(folder.translator().facts().max_positions);
+  if (tokens >= longest) {
+    throw UsageError(
+        fmt::format("`source_prefix` has {} tokens, which leaves no room for a text: {} reads {}", tokens,
+                    folder.path.string(), longest));
+  }
+}
+
 }  // namespace
 
 ModelText::ModelText(const ModelFolder& folder, Options options)
     : folder_(folder), options_(std::move(options)) {
   folder.translator();  // it must be one
-  if (options_.form == LineForm::kTokenIds) return;
+  if (options_.form == LineForm::kTokenIds) {
+    if (!options_.prefix.empty())
+      throw UsageError(
+          "`source_prefix` goes before texts; with `token_ids` put its ids before those of each line");
+    return;
+  }
   folder.source_tokens();
   folder.target_tokens();
   before_source(folder, options_.languages);  // which says its language
+  if (!options_.prefix.empty()) check_prefix(folder, options_.prefix);
 }
 
 UnknownTokens ModelText::take_unknown() {
@@ -90,8 +118,9 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
     const TextReader reader(folder_, {.longest = longest,
                                       .side = is_source ? TextSide::kSource : TextSide::kTarget,
                                       .languages = options_.languages});
+    const bool behind = is_source && !options_.prefix.empty();
     for (TextTokens& line : read_lines(
-             reader, lines,
+             reader, behind ? behind_prefix(options_.prefix, lines) : lines,
              {.from = from, .remark = options_.remark, .strict = options_.strict, .unknown = &unknown_})) {
       ids.push_back(std::move(line.ids));
     }

@@ -28,10 +28,11 @@ class ModelText {
     std::function<void(const std::string&)> remark = nullptr;  // one line worth knowing: lines were cut
     bool strict = false;          // refuse a line that is too long, which is cut otherwise
     LanguagePair languages = {};  // of texts, where the folder has codes of languages
+    std::string prefix = {};      // comes before each text of a source that is not empty
   };
 
   /// `folder` must outlive this. Throws FileError when it lacks a tokenizer that lines of text need,
-  /// UsageError when its model translates nothing.
+  /// UsageError when its model translates nothing, or the prefix leaves no room for a text or stands before token ids.
   explicit ModelText(const ModelFolder& folder, Options options);
   explicit ModelText(const ModelFolder& folder) : ModelText(folder, Options{}) {}
 

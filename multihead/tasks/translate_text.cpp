@@ -20,7 +20,8 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
   if (remark && !folder.generation_remark.empty()) remark(folder.generation_remark);
   const LanguagePair languages =
       language_pair(folder, options.source.value_or(""), options.target.value_or(""));
-  ModelText text(folder, {.remark = remark, .languages = languages});
+  ModelText text(folder,
+                 {.remark = remark, .languages = languages, .prefix = options.source_prefix.value_or("")});
   const auto sources = text.sources_to_translate(lines, {.name = "source"});
   tell_unknown(text.unknown(), remark);
   TranslateOptions wanted = options;

@@ -61,6 +61,7 @@ class ScoreSettings(TypedDict, total=False):
 class TranslateSettings(TypedDict, total=False):
     source: str | None
     target: str | None
+    source_prefix: str | None
     beam_size: int
     length_penalty: float
     length_penalty_form: Literal["divide", "gnmt"]

@@ -53,6 +53,7 @@ class TextTasks(ModelFacts):
         Keyword Args:
             source: language of the texts, a code of the model or the part of one before _: deu_Latn, deu.
             target: language of the translations, said in the same way.
+            source_prefix: put TEXT before each text, as T5's tasks want ("summarize: "); info lists a model's.
             beam_size: hypotheses kept at each step of the beam search; 1: greedy search (1 to 255, default 5).
             length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").

@@ -49,7 +49,8 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
   options.progress = progress;
   return long_call([&] {
     if (!loaded.folder().generation_remark.empty()) warn(loaded.folder().generation_remark);
-    ModelText text(loaded.folder(), {.remark = warn, .languages = languages});
+    ModelText text(loaded.folder(),
+                   {.remark = warn, .languages = languages, .prefix = options.source_prefix.value_or("")});
     const auto sources = text.sources_to_translate(lines, {.name = "text"});
     if (text.unknown().tokens > 0) warn(text.unknown().in_words());
     std::vector<Translations> all;

@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 
+#include "multihead/base/file.h"
 #include "multihead/io/gguf.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/kernels/product_kernels.h"
 #include "tests/cli/small_folder.h"
 #include "tests/support/places.h"
+#include "tests/support/scratch_folder.h"
 
 namespace mh {
 namespace {
@@ -224,6 +227,25 @@ TEST(InfoVerb, ListsTheLanguagesOfAModelOfMany) {
   EXPECT_EQ(json["source"], "eng_Latn");
   EXPECT_EQ(json["target"], nullptr);
   EXPECT_EQ(json["codes"].size(), 5U);
+}
+
+TEST(InfoVerb, ListsWhatTheTextsOfTasksBeginWith) {
+  const test::ScratchFolder scratch;
+  const std::filesystem::path folder = scratch.path() / "t5", config = folder / "config.json";
+  std::filesystem::copy(std::filesystem::path(goldens_folder()) / "t5" / "text", folder);
+  auto keys = nlohmann::json::parse(read_file(config));
+  keys["task_specific_params"] = {{"summarization", {{"prefix", "summarize: "}, {"num_beams", 4}}},
+                                  {"other", {{"num_beams", 4}}}};
+  std::ofstream(config) << keys.dump();
+  const auto [status, output, errors] = run_tool("info " + folder.string());
+  EXPECT_EQ(status, 0) << errors;
+  EXPECT_THAT(output, HasSubstr("task prefix   'summarize: ' for 'summarization'\n"));
+  const auto json = nlohmann::json::parse(run_tool("info --json " + folder.string()).out);
+  EXPECT_EQ(json["task_prefixes"], (nlohmann::json{{"summarization", "summarize: "}}));
+  keys["task_specific_params"]["other"]["prefix"] = 3;
+  std::ofstream(config) << keys.dump();
+  EXPECT_THAT(run_tool("info " + folder.string()).err,
+              HasSubstr("config.json: task_specific_params: the prefix of 'other' is 3; expected a string"));
 }
 
 // The example is a head that the model has.

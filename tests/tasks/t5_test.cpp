@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/io/safetensors.h"
@@ -47,6 +48,31 @@ TEST(T5Text, TranslationsAreThoseOfTransformers) {
   TranslateOptions options;
   options.search.max_length = 24;
   EXPECT_EQ(translate_text(golden.folder, golden.texts, options), golden.translations);
+}
+
+TEST(T5Text, APrefixComesBeforeEachTextThatIsNotEmpty) {
+  const T5Texts golden;
+  const std::string& text = golden.texts[0];
+  ASSERT_GT(text.size(), 4u);
+  ModelText whole(golden.folder), behind(golden.folder, {.prefix = "ab "});
+  EXPECT_EQ(behind.sources({text, "", " "}, {.name = "source"}),
+            whole.sources({"ab " + text, "", " "}, {.name = "source"}));
+  EXPECT_EQ(behind.targets({text}, {.name = "target"}), whole.targets({text}, {.name = "target"}));
+  TranslateOptions options;
+  options.search.max_length = 24;
+  const std::vector<std::string> by_hand = translate_text(golden.folder, {"ab " + text, ""}, options);
+  options.source_prefix = "ab ";
+  EXPECT_EQ(translate_text(golden.folder, {text, ""}, options), by_hand);
+}
+
+TEST(T5Text, APrefixThatLeavesNoRoomIsRefused) {
+  const T5Texts golden;
+  std::string longest;
+  for (int i = 0; i < 600; ++i) longest += "a b ";
+  EXPECT_THAT([&] { ModelText(golden.folder, {.prefix = longest}); },
+              testing::ThrowsMessage<UsageError>(testing::HasSubstr("leaves no room for a text")));
+  EXPECT_THAT([&] { ModelText(golden.folder, {.form = LineForm::kTokenIds, .prefix = "a"}); },
+              testing::ThrowsMessage<UsageError>(testing::HasSubstr("goes before texts")));
 }
 
 TEST(T5Text, AnEmptyLineIsTranslatedToAnEmptyLine) {
