@@ -195,9 +195,11 @@ void run(TranslateFlags& flags) {
   const LanguagePair languages =
       language_pair(folder, flags.options.source.value_or(""), flags.options.target.value_or(""));
   // Ids have the codes themselves, and perhaps a --prefix the target's.
-  const bool said = !flags.token_ids || languages.target;
-  flags.options.search.forced_first = said ? forced_first(folder, languages) : folder.forced_first;
-  folder.complete(flags.options.search);
+  if (flags.token_ids && !languages.target) {
+    folder.complete(flags.options.search);
+  } else {
+    complete_search(folder, languages, flags.options.search);
+  }
   if (!folder.generation_remark.empty()) remark(folder.generation_remark);
   Run(flags, folder, languages, changed.empty() ? nullptr : &changed).all();
 }

@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/generate/search.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer_parts.h"
 
@@ -152,9 +153,10 @@ std::vector<int32_t> source_end(const ModelFolder& folder, const LanguagePair& p
   return end;
 }
 
-std::optional<int32_t> forced_first(const ModelFolder& folder, const LanguagePair& pair) {
-  if (!folder.languages || folder.languages->starts_decoder) return folder.forced_first;
-  return target_code(folder, pair);
+void complete_search(const ModelFolder& folder, const LanguagePair& pair, SearchOptions& options) {
+  const bool has_code = folder.languages && !folder.languages->starts_decoder;
+  options.forced_first = has_code ? target_code(folder, pair) : folder.forced_first;
+  folder.complete(options);
 }
 
 bool knows_languages(const ModelFolder& folder) {

@@ -19,6 +19,7 @@
 namespace mh {
 
 struct ModelFolder;
+struct SearchOptions;
 struct TokenizerParts;
 
 /// The codes of one translation. Nothing: the folder says none.
@@ -51,13 +52,14 @@ void complete_codes(const ModelFolder& folder, LanguageCodes& codes);
 /// these, or when it writes one language alone.
 LanguagePair language_pair(const ModelFolder& folder, std::string_view source, std::string_view target);
 
-/// What stands before the text of a source or a target, and behind a source's, where the tokenizer's own template does not count;
-/// and the token with which every translation begins. Throw UsageError, with the remedy, when the folder has codes and the
-/// pair has not the one that is asked for.
+/// What stands before the text of a source or a target, and behind a source's, where the tokenizer's own template does not count.
+/// Throw UsageError, with the remedy, when the folder has codes and the pair has not the one that is asked for, here and below.
 std::vector<int32_t> before_source(const ModelFolder& folder, const LanguagePair& pair);
 std::vector<int32_t> before_target(const ModelFolder& folder, const LanguagePair& pair);
 std::vector<int32_t> source_end(const ModelFolder& folder, const LanguagePair& pair);
-std::optional<int32_t> forced_first(const ModelFolder& folder, const LanguagePair& pair);
+
+/// Adds to the options of a translation what the folder says (ModelFolder::complete). It begins with the code of the target.
+void complete_search(const ModelFolder& folder, const LanguagePair& pair, SearchOptions& options);
 
 /// Whether the folder says both codes, or needs none.
 bool knows_languages(const ModelFolder& folder);

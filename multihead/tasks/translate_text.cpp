@@ -25,8 +25,7 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
   const auto sources = text.sources_to_translate(lines, {.name = "source"});
   tell_unknown(text.unknown(), remark);
   TranslateOptions wanted = options;
-  wanted.search.forced_first = forced_first(folder, languages);
-  folder.complete(wanted.search);
+  complete_search(folder, languages, wanted.search);
   std::vector<std::string> translations;
   translations.reserve(lines.size());
   for (const auto& hypotheses : translate(folder.translator(), sources, wanted))

@@ -43,8 +43,7 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
   auto options = settings_of<TranslateOptions>(settings, "translate");
   const LanguagePair languages =
       language_pair(loaded.folder(), options.source.value_or(""), options.target.value_or(""));
-  options.search.forced_first = forced_first(loaded.folder(), languages);
-  loaded.folder().complete(options.search);
+  complete_search(loaded.folder(), languages, options.search);
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
   return long_call([&] {

@@ -23,7 +23,7 @@ from transformers import (
     UMT5Config,
     UMT5ForConditionalGeneration,
 )
-from translator_goldens import NEW_TOKENS, flat, search
+from translator_goldens import NEW_TOKENS, flat, read, search
 
 PAD, EOS = 0, 1
 CLASSES = {
@@ -131,23 +131,14 @@ def make(name, root, seed):
     assert own_output != torch.equal(model.lm_head.weight, model.shared.weight)
     draw = lambda length: torch.randint(2, options["vocab_size"], (length,), generator=generator).tolist() + [EOS]
     sources, targets = [draw(n) for n in (6, 1, 37, 4)], [draw(n) for n in (4, 9, 26, 7)]
-    inputs = [[model.config.decoder_start_token_id] + target[:-1] for target in targets]
     out = {}
-    flat("source", sources, out)
-    flat("target_in", inputs, out)
-    flat("target_out", targets, out)
-    logits, memory = [], []
     with torch.no_grad():
-        for source, target in zip(sources, inputs):
-            answer = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]))
-            logits.append(answer.logits[0])
-            memory.append(answer.encoder_last_hidden_state[0])
+        read(model, sources, targets, model.config.decoder_start_token_id, out)
         search(model, sources, penalty, out)
         if name == "t5/text":
             out |= make_texts(name, root, model)
     lengths = out["beam_1_lengths"], out["beam_5_lengths"]
     assert max(lengths[0]) > 4 and len(set(lengths[1])) > 4, f"short: {lengths}"
-    out["logits"], out["memory"] = torch.cat(logits).float().numpy(), torch.cat(memory).float().numpy()
     out["length_penalty"] = np.array([penalty], dtype=np.float32)
     save_file(out, root / f"{name}.golden.safetensors")
     print(f"{name}: logits {out['logits'].std():.2f} std, lengths {lengths}")

@@ -143,6 +143,20 @@ def flat(name, lists, out):
     out[name + "_lengths"] = np.array([len(items) for items in lists], dtype=np.int64)
 
 
+def read(model, sources, targets, start, out):
+    """What the model makes of sources, and of targets behind the start token: states of the encoder, and logits."""
+    inputs = [[start] + target[:-1] for target in targets]
+    flat("source", sources, out)
+    flat("target_in", inputs, out)
+    flat("target_out", targets, out)
+    logits, memory = [], []
+    for source, target in zip(sources, inputs):
+        answer = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]))
+        logits.append(answer.logits[0])
+        memory.append(answer.encoder_last_hidden_state[0])
+    out["logits"], out["memory"] = torch.cat(logits).float().numpy(), torch.cat(memory).float().numpy()
+
+
 def without_start(sequence, end):
     """Without the start token and what stands behind the end."""
     ids = sequence[1:].tolist()
@@ -194,16 +208,8 @@ def make(name, root):
     start = config.decoder_start_token_id if config.decoder_start_token_id is not None else BOS
     draw = lambda length: torch.randint(3, sizes["vocab_size"], (length,), generator=generator).tolist() + [EOS]
     sources, targets = [draw(n) for n in (6, 1, 12, 4)], [draw(n) for n in (4, 9, 2, 7)]
-    inputs = [[start] + target[:-1] for target in targets]
-    flat("source", sources, out)
-    flat("target_in", inputs, out)
-    flat("target_out", targets, out)
-    logits, memory = [], []
     with torch.no_grad():
-        for source, target in zip(sources, inputs):
-            answer = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]))
-            logits.append(answer.logits[0])
-            memory.append(answer.encoder_last_hidden_state[0])
+        read(model, sources, targets, start, out)
         if family == "m2m_100":  # padding tokens in a text have no place
             padded = [[PAD, 17, 5, PAD, PAD, 9, EOS], [3, 4, PAD, EOS]]
             flat("padded", padded, out)
@@ -220,7 +226,6 @@ def make(name, root):
                 said.append(tokenizer.decode(best, skip_special_tokens=True))
             (root / family / "text.texts.json").write_text(
                 json.dumps([{"text": t, "translation": s} for t, s in zip(TEXTS, said)], indent=1) + "\n")
-    out["logits"], out["memory"] = torch.cat(logits).float().numpy(), torch.cat(memory).float().numpy()
     out["length_penalty"] = np.array([penalty], dtype=np.float32)
     save_file(out, root / f"{name}.golden.safetensors")
     print(f"{name}: logits {out['logits'].std():.2f} std, lengths {out['beam_1_lengths']} {out['beam_5_lengths']}, "

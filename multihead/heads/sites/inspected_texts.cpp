@@ -75,8 +75,7 @@ std::vector<std::vector<int32_t>> greedy_translations(const ModelFolder& folder,
   // The decoder reads the start token before the translation.
   options.search.max_length = std::max(1, std::min(256, folder.translator().config().max_positions - 1));
   options.search.max_length_factor = 4;
-  options.search.forced_first = forced_first(folder, {});
-  folder.complete(options.search);
+  complete_search(folder, {}, options.search);
   options.sites = sites;
   std::vector<std::vector<int32_t>> targets;
   for (auto& hypotheses : translate(folder.translator(), sources, options)) {
