@@ -6,6 +6,7 @@
 //                                           and FOLDER/{q,k,v,d_output}: float32, [N, heads * D] row by row
 //                                           -> MiB this process holds at most so far
 //   soft_cap CAP                            caps the scores from here on; 0: not -> 0
+//   distances BUCKETS FARTHEST              adds T5's biases by buckets of distances from here on; 0 0: not -> 0
 //   halves                                  keys and values are bfloat16 from here on: no backward pass -> 0
 //   forward CALLS | both CALLS              -> median seconds of a call (forward; forward and backward)
 //   write                                   the output and the gradients to FOLDER/{output,d_q,d_k,d_v} -> 0
@@ -27,6 +28,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/kernels/half_rows.h"
+#include "multihead/nn/positions.h"
 
 namespace {
 
@@ -43,6 +45,8 @@ struct Work {
   std::vector<float> q, k, v, d_output, output, lse, d_q, d_k, d_v;
   std::vector<uint16_t> half_k, half_v;
   std::vector<int64_t> sentences;
+  std::vector<float> by_bucket;
+  std::vector<int32_t> buckets;
   mh::AttentionInputs in;
   mh::AttentionOutputs out;
   mh::AttentionGradients gradients;
@@ -106,6 +110,21 @@ struct Work {
     in.half_k = rounded(in.k, half_k);
     in.half_v = rounded(in.v, half_v);
   }
+  void add_distances(const mh::T5Buckets& of) {
+    const bool causal = in.mask.kind() == mh::Mask::Kind::kBand;
+    const auto direction = causal ? mh::AttentionDirection::kCausal : mh::AttentionDirection::kBidirectional;
+    in.bias = {};
+    if (of.count == 0) return;
+    by_bucket.resize(static_cast<size_t>(in.heads * of.count));
+    for (size_t i = 0; i < by_bucket.size(); ++i) by_bucket[i] = 0.1f * static_cast<float>(i % 17);
+    buckets.clear();
+    for (int distance = -of.farthest; distance <= of.farthest; ++distance)
+      buckets.push_back(mh::t5_bucket(distance, direction, of));
+    in.bias = {.by_distance = by_bucket,
+               .distance_clip = of.farthest,
+               .distance_columns = of.count,
+               .buckets = buckets};
+  }
   void forward() { mh::attention_forward(in, out); }
   void both() {
     if (d_q.empty()) {
@@ -156,6 +175,12 @@ double answer(const std::string& what, std::istringstream& rest, std::unique_ptr
     float cap = 0;
     if (!(rest >> cap)) throw mh::UsageError("soft_cap: expected a number");
     work->in.soft_cap = cap > 0 ? std::optional(cap) : std::nullopt;
+    return 0;
+  }
+  if (what == "distances") {
+    mh::T5Buckets of;
+    if (!(rest >> of.count >> of.farthest)) throw mh::UsageError("distances: expected two numbers");
+    work->add_distances(of);
     return 0;
   }
   int calls = 0;

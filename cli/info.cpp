@@ -42,6 +42,26 @@ ordered_json tokenizer_json(const Tokenizer& tokenizer, const ModelFacts& facts)
   return json;
 }
 
+/// How translate searches where the call says nothing.
+SearchOptions search_of(const ModelFolder& folder) {
+  SearchOptions options;
+  folder.generation.complete(options);
+  options.beam_size = options.beam();
+  options.min_length = options.shortest();
+  options.max_length = std::min(options.longest(), folder.model->facts().max_positions);
+  options.length_penalty.alpha = options.length_penalty.alpha.value_or(1);
+  options.no_repeat_ngram = options.no_repeat_ngram.value_or(0);
+  return options;
+}
+
+std::string search_text(const SearchOptions& options) {
+  if (options.beam() == 1)
+    return fmt::format("greedy, {} to {} tokens", options.shortest(), options.longest());
+  return fmt::format("beam of {}, {} to {} tokens, length penalty {:g}, early stopping {}", options.beam(),
+                     options.shortest(), options.longest(), *options.length_penalty.alpha,
+                     name_of(*options.early_stopping, kEarlyStoppingNames));
+}
+
 ordered_json describe(const ModelFolder& folder) {
   const EncoderDecoderConfig& config = folder.translator().config();
   const TranslatorShape c = shape_of(config);
@@ -49,6 +69,7 @@ ordered_json describe(const ModelFolder& folder) {
   json["folder"] = folder.path.string();
   json["model_type"] = folder.model_type;
   json["norm"] = name_of(c.norm, kNormPlacementNames);
+  json["norm_kind"] = c.norm_kind == NormKind::kRms ? "rms" : "layer";
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = c.d_model;
   json["encoder"] = {
@@ -57,6 +78,7 @@ ordered_json describe(const ModelFolder& folder) {
       {"layers", c.decoder_layers}, {"heads", heads_of_each(config.decoder)}, {"d_ff", c.decoder_ff}};
   json["head_geometry"] = unusual_heads(c.geometry);
   json["activation"] = name_of(c.activation, kActivationNames);
+  json["gated"] = c.gated;
   json["positions"] = name_of(c.positions, kPositionNames);
   json["max_positions"] = c.max_positions;
   json["vocabulary"] = {{"source", c.vocabulary_size},
@@ -65,8 +87,9 @@ ordered_json describe(const ModelFolder& folder) {
                         {"scaled_embeddings", c.scale_embedding},
                         {"normed_embeddings", c.norm_embeddings}};
   json["token_ids"] = {{"pad", c.pad_id}, {"end", c.eos_id}, {"decoder_start", c.decoder_start_id}};
-  json["suppressed"] = folder.suppressed;
-  if (folder.forced_first) json["forced_first"] = *folder.forced_first;
+  json["suppressed"] = folder.generation.suppressed;
+  if (folder.generation.forced_first) json["forced_first"] = *folder.generation.forced_first;
+  json["search"] = ordered_json::parse(to_json(search_of(folder)));
   if (folder.languages) {
     const LanguageCodes& codes = *folder.languages;
     const auto name = [&](const std::optional<int32_t>& id) {
@@ -113,22 +136,27 @@ std::string table(const ModelFolder& folder) {
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
   line("model",
-       fmt::format("{}, {}-norm encoder-decoder", folder.model_type, name_of(c.norm, kNormPlacementNames)));
+       fmt::format("{}, {}-norm encoder-decoder{}", folder.model_type, name_of(c.norm, kNormPlacementNames),
+                   c.norm_kind == NormKind::kRms ? ", RMS norms" : ""));
   line("parameters", grouped(folder.model->parameter_count()));
   line("d_model", std::to_string(c.d_model));
   line("encoder", layers_text(config.encoder));
   line("decoder", layers_text(config.decoder));
   if (const ordered_json fields = unusual_heads(c.geometry); !fields.empty()) line("heads", fields.dump());
-  line("activation", name_of(c.activation, kActivationNames));
+  line("activation", fmt::format("{}{}", name_of(c.activation, kActivationNames), c.gated ? ", gated" : ""));
   line("positions", positions_text(c.positions, c.max_positions));
   line("vocabulary", fmt::format("{} source, {} target; {} embeddings{}{}", c.vocabulary_size,
                                  c.target_vocabulary(), c.share_embeddings ? "shared" : "separate",
                                  c.scale_embedding ? fmt::format(", times sqrt({})", c.d_model) : "",
                                  c.norm_embeddings ? ", normed" : ""));
-  if (const auto first = folder.forced_first) {
+  if (const auto first = folder.generation.forced_first) {
     const std::string token = folder.tokenizer ? " = " + folder.target_tokens().token_of(*first) : "";
     line("begins with", fmt::format("{}{}, every translation", *first, token));
   }
+  const SearchOptions search = search_of(folder);
+  line("search", search_text(search));
+  if (const int32_t n = *search.no_repeat_ngram; n > 0)
+    line("no repeats", fmt::format("of {} tokens one after the other", n));
   if (folder.languages) line("languages", languages_text(*folder.languages));
   for (const auto& [task, prefix] : folder.task_prefixes)
     line("task prefix", fmt::format("{} for {}", in_quotes(prefix, kWholeName), in_quotes(task)));

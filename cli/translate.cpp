@@ -186,7 +186,6 @@ void run(TranslateFlags& flags) {
   flags.search.take(flags.options);
   flags.alignment_of.take(flags.align);
   if (flags.greedy) flags.options.search.beam_size = 1;
-  check_search(flags.options.search);
   SiteValues changed = changed_heads(flags.changes);
   if (flags.alignment) flags.options.align = flags.align;
 
@@ -196,10 +195,11 @@ void run(TranslateFlags& flags) {
       language_pair(folder, flags.options.source.value_or(""), flags.options.target.value_or(""));
   // Ids have the codes themselves, and perhaps a --prefix the target's.
   if (flags.token_ids && !languages.target) {
-    folder.complete(flags.options.search);
+    folder.generation.complete(flags.options.search);
   } else {
     complete_search(folder, languages, flags.options.search);
   }
+  check_search(flags.options.search);
   if (!folder.generation_remark.empty()) remark(folder.generation_remark);
   Run(flags, folder, languages, changed.empty() ? nullptr : &changed).all();
 }

@@ -65,8 +65,6 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "pad_token_id"},
     {.key = "bos_token_id"},  // a prompt's beginning is the tokenizer's
     // How much is computed, and what a call returns.
-    {.key = "max_length"},  // how long a text may be says each call here
-    {.key = "max_new_tokens"},
     {.key = "max_time"},
     {.key = "use_cache"},
     {.key = "cache_implementation"},
@@ -80,7 +78,6 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "output_*"},
     {.key = "return_dict_in_generate"},
     {.key = "num_return_sequences"},
-    {.key = "renormalize_logits"},
     {.key = "remove_invalid_values"},
     // Guesses of a smaller model, which the model itself checks.
     {.key = "is_assistant"},
@@ -93,10 +90,6 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "speculation_type"},
     {.key = "use_mtp", .harmless = "[false]"},
     // Values that change no probability.
-    {.key = "min_length", .harmless = "[0]"},
-    {.key = "min_new_tokens", .harmless = "[0]"},
-    {.key = "early_stopping", .harmless = "[true]"},
-    {.key = "length_penalty", .harmless = "[1]"},
     {.key = "temperature", .harmless = "[1]"},
     {.key = "top_k", .harmless = "[0]"},
     {.key = "top_p", .harmless = "[1]"},
@@ -123,6 +116,43 @@ bool has_longer_words(const nlohmann::json& document) {
          std::any_of(words->begin(), words->end(), [](const auto& word) { return word.size() > 1; });
 }
 
+/// Which keys count in a search for a translation, and in one for a text that goes on. `id`: the only harmless value of a token's
+/// key; it must live as long as the keys.
+void add_translator_keys(KnownKeys& keys, const nlohmann::json& document, std::string_view id) {
+  keys.obeyed.insert(
+      {"forced_bos_token_id", "num_beams", "min_length", "min_new_tokens", "max_length", "max_new_tokens"});
+  keys.rules.push_back({.key = "do_sample", .harmless = "[false]"});
+  keys.rules.push_back({.key = "renormalize_logits", .harmless = "[false]"});  // scores would be others
+  keys.rules.push_back({.key = "decoder_start_token_id", .harmless = id});
+  const auto last = document.find("forced_eos_token_id");
+  const bool several = last != document.end() && last->is_array() && last->size() != 1;
+  if (several) {
+    keys.rules.push_back({.key = "forced_eos_token_id", .harmless = "[[]]"});
+  } else {
+    keys.obeyed.insert("forced_eos_token_id");
+  }
+}
+
+void add_causal_keys(KnownKeys& keys, std::string_view id) {
+  keys.rules.push_back({.key = "max_length"});  // how long a text may be says each call
+  keys.rules.push_back({.key = "max_new_tokens"});
+  keys.rules.push_back({.key = "min_length", .harmless = "[0]"});
+  keys.rules.push_back({.key = "min_new_tokens", .harmless = "[0]"});
+  keys.rules.push_back({.key = "num_beams", .harmless = "[1]"});
+  keys.rules.push_back({.key = "do_sample", .harmless = "[true]"});
+  keys.rules.push_back({.key = "renormalize_logits"});
+  keys.rules.push_back({.key = "decoder_start_token_id"});
+  keys.rules.push_back({.key = "forced_eos_token_id", .harmless = id});
+}
+
+/// Whether transformers would not end at the model's own end token.
+bool ends_otherwise(const nlohmann::json& document, const ModelFacts& facts) {
+  const auto ends = document.find("eos_token_id");
+  if (ends == document.end() || ends->is_null()) return false;
+  return ends->is_array() ? std::find(ends->begin(), ends->end(), facts.eos_id) == ends->end()
+                          : *ends != facts.eos_id;
+}
+
 }  // namespace
 
 std::span<const std::string_view> generation_key_names() {
@@ -131,21 +161,19 @@ std::span<const std::string_view> generation_key_names() {
 
 std::string generation_remark(std::string_view json, std::string_view name, const ModelFacts& facts) {
   const bool translates = facts.source_vocabulary > 0;
-  KnownKeys keys{.obeyed = {"eos_token_id", "suppress_tokens", "bad_words_ids", "no_repeat_ngram_size"},
-                 .rules = {std::begin(kGenerationRules), std::end(kGenerationRules)}};
-  const std::string ends = fmt::format("[{}, [{}]]", facts.eos_id, facts.eos_id);
-  keys.rules.push_back({.key = "forced_eos_token_id", .harmless = ends});
-  const std::string start = fmt::format("[{}]", facts.start_id);  // the model's
-  if (translates) {
-    keys.obeyed.insert("forced_bos_token_id");
-    keys.rules.push_back({.key = "decoder_start_token_id", .harmless = start});
-  } else {
-    keys.rules.push_back({.key = "decoder_start_token_id"});
-  }
-  keys.rules.push_back({.key = "num_beams", .harmless = translates ? "[5]" : "[1]"});
-  keys.rules.push_back({.key = "do_sample", .harmless = translates ? "[false]" : "[true]"});
   const auto document = parse_json_strictly(json, name);
+  KnownKeys keys{.obeyed = {"eos_token_id", "suppress_tokens", "bad_words_ids", "no_repeat_ngram_size",
+                            "length_penalty", "early_stopping"},
+                 .rules = {std::begin(kGenerationRules), std::end(kGenerationRules)}};
+  const std::string id =
+      translates ? fmt::format("[{}]", facts.start_id) : fmt::format("[{0}, [{0}]]", facts.eos_id);
+  if (translates) {
+    add_translator_keys(keys, document, id);
+  } else {
+    add_causal_keys(keys, id);
+  }
   KeyFindings found = keys.look_at(document, name);
+  if (translates && ends_otherwise(document, facts)) found.unused.emplace_back("eos_token_id");
   if (has_longer_words(document)) found.unused.emplace_back("bad_words_ids of several tokens");
   if (found.unused.empty()) return {};
   return found.with("counts here as no default; the options of the call say how words are chosen",

@@ -31,6 +31,10 @@ struct GgufArchitecture {
   std::string_view class_name;  // "LlamaForCausalLM"
   /// Names of modules in Hugging Face's files, without "model.", and in GGUF. Those that most have alike are elsewhere.
   std::span<const TensorName> modules = {};
+  /// By what config.json its metadata is said: of a decoder with the fields below, or of T5's encoder-decoders, which have fields of
+  /// their own.
+  enum class Config { kDecoder, kT5 };
+  Config config = Config::kDecoder;
 
   /// The order of rows that belong to heads of D rows.
   enum class Rows {

@@ -51,6 +51,39 @@ constexpr std::array kNeoxModules = {
     TensorName{"layers.#.mlp.dense_4h_to_h", "blk.#.ffn_down"},
 };
 
+constexpr std::array kT5Modules = {
+    TensorName{"shared", "token_embd"},
+    TensorName{"encoder.final_layer_norm", "enc.output_norm"},
+    TensorName{"encoder.block.#.layer.0.layer_norm", "enc.blk.#.attn_norm"},
+    TensorName{"encoder.block.#.layer.0.SelfAttention.q", "enc.blk.#.attn_q"},
+    TensorName{"encoder.block.#.layer.0.SelfAttention.k", "enc.blk.#.attn_k"},
+    TensorName{"encoder.block.#.layer.0.SelfAttention.v", "enc.blk.#.attn_v"},
+    TensorName{"encoder.block.#.layer.0.SelfAttention.o", "enc.blk.#.attn_o"},
+    TensorName{"encoder.block.#.layer.0.SelfAttention.relative_attention_bias", "enc.blk.#.attn_rel_b"},
+    TensorName{"encoder.block.#.layer.1.layer_norm", "enc.blk.#.ffn_norm"},
+    TensorName{"encoder.block.#.layer.1.DenseReluDense.wi", "enc.blk.#.ffn_up"},
+    TensorName{"encoder.block.#.layer.1.DenseReluDense.wi_0", "enc.blk.#.ffn_gate"},
+    TensorName{"encoder.block.#.layer.1.DenseReluDense.wi_1", "enc.blk.#.ffn_up"},
+    TensorName{"encoder.block.#.layer.1.DenseReluDense.wo", "enc.blk.#.ffn_down"},
+    TensorName{"decoder.final_layer_norm", "dec.output_norm"},
+    TensorName{"decoder.block.#.layer.0.layer_norm", "dec.blk.#.attn_norm"},
+    TensorName{"decoder.block.#.layer.0.SelfAttention.q", "dec.blk.#.attn_q"},
+    TensorName{"decoder.block.#.layer.0.SelfAttention.k", "dec.blk.#.attn_k"},
+    TensorName{"decoder.block.#.layer.0.SelfAttention.v", "dec.blk.#.attn_v"},
+    TensorName{"decoder.block.#.layer.0.SelfAttention.o", "dec.blk.#.attn_o"},
+    TensorName{"decoder.block.#.layer.0.SelfAttention.relative_attention_bias", "dec.blk.#.attn_rel_b"},
+    TensorName{"decoder.block.#.layer.1.layer_norm", "dec.blk.#.cross_attn_norm"},
+    TensorName{"decoder.block.#.layer.1.EncDecAttention.q", "dec.blk.#.cross_attn_q"},
+    TensorName{"decoder.block.#.layer.1.EncDecAttention.k", "dec.blk.#.cross_attn_k"},
+    TensorName{"decoder.block.#.layer.1.EncDecAttention.v", "dec.blk.#.cross_attn_v"},
+    TensorName{"decoder.block.#.layer.1.EncDecAttention.o", "dec.blk.#.cross_attn_o"},
+    TensorName{"decoder.block.#.layer.2.layer_norm", "dec.blk.#.ffn_norm"},
+    TensorName{"decoder.block.#.layer.2.DenseReluDense.wi", "dec.blk.#.ffn_up"},
+    TensorName{"decoder.block.#.layer.2.DenseReluDense.wi_0", "dec.blk.#.ffn_gate"},
+    TensorName{"decoder.block.#.layer.2.DenseReluDense.wi_1", "dec.blk.#.ffn_up"},
+    TensorName{"decoder.block.#.layer.2.DenseReluDense.wo", "dec.blk.#.ffn_down"},
+};
+
 constexpr const char* kQueryBias = "blk.0.attn_q.bias";
 constexpr int kMostPositions = 1 << 20;
 constexpr auto kNumber = GgufField::Kind::kNumber, kFlag = GgufField::Kind::kFlag;
@@ -71,6 +104,8 @@ constexpr std::array kNeoxFields = {
     GgufField{"use_parallel_residual", "use_parallel_residual", kFlag, 0, 0, 1}};
 
 constexpr std::array kPhi3Keys = {"attention.sliding_window", "rope.scaling.attn_factor"};
+constexpr std::array kT5Keys = {"decoder_block_count", "decoder_start_token_id",
+                                "attention.relative_buckets_count", "attention.layer_norm_epsilon"};
 constexpr std::array kWindowKey = {"attention.sliding_window"};
 
 /// "full_attention" at each layer whose number, from 1, is a multiple of the period, windows at the others.
@@ -187,6 +222,12 @@ constexpr GgufArchitecture kArchitectures[] = {
      .attention_bias = kQueryBias,
      .finish = finish_olmo2,
      .finish_keys = kWindowKey},
+    {.name = "t5",
+     .model_type = "t5",
+     .class_name = "T5ForConditionalGeneration",
+     .modules = kT5Modules,
+     .config = GgufArchitecture::Config::kT5,
+     .finish_keys = kT5Keys},
 };
 
 constexpr const char* kArchitectureKey = "general.architecture";

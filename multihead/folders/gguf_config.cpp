@@ -75,21 +75,28 @@ GgufHeads gguf_heads(const GgufFile& file) {
   return {.heads = heads, .key_heads = key_heads.value_or(heads)};
 }
 
-std::string gguf_config_json(const GgufFile& file) {
-  const GgufArchitecture& of = gguf_architecture(file);
+namespace {
+
+/// What all models have.
+ordered_json begun_config(const GgufFile& file, const GgufArchitecture& of) {
+  const GgufTensor* embedding = file.tensor("token_embd.weight");
+  if (embedding == nullptr) fail(file, "tensor \"token_embd.weight\" is missing");
+  ordered_json config;
+  config["architectures"] = {of.class_name};
+  config["model_type"] = of.model_type;
+  config["vocab_size"] = file.integer(of.key("vocab_size"), 2, 1 << 24).value_or(embedding->shape.front());
+  return config;
+}
+
+/// Of a decoder.
+ordered_json decoder_config(const GgufFile& file, const GgufArchitecture& of) {
   if (const std::string key = of.key("expert_count"); file.integer(key, 0, 1 << 16).value_or(0) > 0)
     fail(file, fmt::format("\"{}\" is above 0; a mixture of experts is not supported", key));
 
   const int64_t d_model = required_integer(file, of.key("embedding_length"), 1 << 16);
   const auto [heads, key_heads] = gguf_heads(file);
   const int64_t d_head = size_of_heads(file, of, d_model, heads);
-  const GgufTensor* embedding = file.tensor("token_embd.weight");
-  if (embedding == nullptr) fail(file, "tensor \"token_embd.weight\" is missing");
-
-  ordered_json config;
-  config["architectures"] = {of.class_name};
-  config["model_type"] = of.model_type;
-  config["vocab_size"] = file.integer(of.key("vocab_size"), 2, 1 << 24).value_or(embedding->shape.front());
+  ordered_json config = begun_config(file, of);
   config["hidden_size"] = d_model;
   config["intermediate_size"] = required_integer(file, of.key("feed_forward_length"), 1 << 20);
   config["num_hidden_layers"] = required_integer(file, of.key("block_count"), 1024);
@@ -109,12 +116,47 @@ std::string gguf_config_json(const GgufFile& file) {
     if (auto value = value_of(file, of, field)) config[field.field] = std::move(*value);
   }
   if (of.finish != nullptr) of.finish(file, of, config);
+  return config;
+}
+
+/// Of T5 and mT5, and of umT5, whose layers have a table of biases each. The largest distance is llama.cpp's.
+ordered_json t5_config(const GgufFile& file, const GgufArchitecture& of) {
+  ordered_json config = begun_config(file, of);
+  if (file.tensor("enc.blk.1.attn_rel_b.weight") != nullptr) {
+    config["model_type"] = "umt5";
+    config["architectures"] = {"UMT5ForConditionalGeneration"};
+  }
+  const int64_t d_model = required_integer(file, of.key("embedding_length"), 1 << 16);
+  const int64_t heads = gguf_heads(file).heads, layers = required_integer(file, of.key("block_count"), 1024);
+  config["d_model"] = d_model;
+  config["d_kv"] = size_of_heads(file, of, d_model, heads);
+  config["d_ff"] = required_integer(file, of.key("feed_forward_length"), 1 << 20);
+  config["num_layers"] = layers;
+  config["num_decoder_layers"] = file.integer(of.key("decoder_block_count"), 1, 1024).value_or(layers);
+  config["num_heads"] = heads;
+  config["relative_attention_num_buckets"] =
+      required_integer(file, of.key("attention.relative_buckets_count"), 1 << 12);
+  config["relative_attention_max_distance"] = 128;
+  config["n_positions"] = required_integer(file, of.key("context_length"), 1 << 20);
+  const std::string epsilon = of.key(of.epsilon_key);
+  config["layer_norm_epsilon"] = gguf_shortest(gguf_required(file, epsilon, file.number(epsilon, 1e-30, 1)));
+  config["feed_forward_proj"] = file.tensor("enc.blk.0.ffn_gate.weight") != nullptr ? "gated-gelu" : "relu";
+  config["decoder_start_token_id"] = file.integer(of.key("decoder_start_token_id"), 0, INT32_MAX).value_or(0);
+  return config;
+}
+
+}  // namespace
+
+std::string gguf_config_json(const GgufFile& file) {
+  const GgufArchitecture& of = gguf_architecture(file);
+  const bool is_t5 = of.config == GgufArchitecture::Config::kT5;
+  ordered_json config = is_t5 ? t5_config(file, of) : decoder_config(file, of);
   config["tie_word_embeddings"] = file.tensor("output.weight") == nullptr;
   for (const auto& [token, name] : {std::pair{GgufSpecial::kBegin, "bos_token_id"},
                                     {GgufSpecial::kEnd, "eos_token_id"},
                                     {GgufSpecial::kPad, "pad_token_id"}}) {
     const auto id = gguf_special_token(file, token);
-    config[name] = id ? ordered_json(*id) : ordered_json();
+    if (id || !is_t5) config[name] = id ? ordered_json(*id) : ordered_json();
   }
   config["dtype"] = "float32";
   return config.dump(2) + "\n";

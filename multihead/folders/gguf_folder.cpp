@@ -41,7 +41,9 @@ std::string tokenizer_config_of(const GgufFile& file, const Tokenizer& tokenizer
                                     {GgufSpecial::kPad, "pad_token"}}) {
     if (const auto id = gguf_special_token(file, token)) document[name] = tokenizer.token_of(*id);
   }
-  document["model_max_length"] = nlohmann::json::parse(config)["max_position_embeddings"];
+  const nlohmann::json model = nlohmann::json::parse(config);
+  document["model_max_length"] =
+      model.contains("n_positions") ? model["n_positions"] : model["max_position_embeddings"];
   document["clean_up_tokenization_spaces"] = false;
   document["model_input_names"] = {"input_ids", "attention_mask"};
   if (const auto chat = file.text(kChatTemplateKey); chat && !chat->empty())
@@ -139,11 +141,15 @@ class GgufFolder final : public FolderSource {
       return place;
     };
     plan.prefixes = {""};
-    plan.no_weight = [&architecture](const std::string& tensor, const TensorFiles&, const Model&,
+    plan.no_weight = [&architecture](const std::string& tensor, const TensorFiles& files, const Model&,
                                      Differences&) {
       // gguf_config_json() has read them.
-      return tensor == "rope_freqs.weight" ||
-             (architecture.rope_factors && tensor.starts_with("rope_factors_"));
+      if (tensor == "rope_freqs.weight" || (architecture.rope_factors && tensor.starts_with("rope_factors_")))
+        return true;
+      if (architecture.config != GgufArchitecture::Config::kT5) return false;
+      // As in folders of T5: a bias that no class reads, and the table repeated.
+      return tensor.ends_with(".cross_attn_rel_b.weight") ||
+             (tensor == "output.weight" && files.same(tensor, "token_embd.weight"));
     };
     plan.description = "its metadata";
     plan.remedy = "get the file again";
@@ -151,7 +157,10 @@ class GgufFolder final : public FolderSource {
     return plan;
   }
   TensorFiles tensors() const override {
-    return gguf_weights(file_, gguf_architecture(file_), gguf_heads(file_));
+    const GgufArchitecture& architecture = gguf_architecture(file_);
+    TensorFiles files = gguf_weights(file_, architecture, gguf_heads(file_));
+    files.call_otherwise([&architecture](std::string_view theirs) { return architecture.tensor(theirs); });
+    return files;
   }
   FolderTokenizers tokenizers() const override {
     std::vector<std::string> remarks;

@@ -28,27 +28,15 @@ constexpr const char* kArchitectureKeys[] = {"vocab_size",           "context_le
                                              "rope.scaling.factor",  "rope.scaling.original_context_length",
                                              "pooling_type"};
 /// Those of gguf_tokenizer.cpp, gguf_split.cpp, gguf_folder.cpp and of the file's own form.
-constexpr const char* kOtherKeys[] = {"general.architecture",
-                                      "general.alignment",
-                                      "split.no",
-                                      "split.count",
-                                      "split.tensors.count",
-                                      "tokenizer.chat_template",
-                                      "tokenizer.ggml.model",
-                                      "tokenizer.ggml.pre",
-                                      "tokenizer.ggml.tokens",
-                                      "tokenizer.ggml.token_type",
-                                      "tokenizer.ggml.scores",
-                                      "tokenizer.ggml.merges",
-                                      "tokenizer.ggml.bos_token_id",
-                                      "tokenizer.ggml.eos_token_id",
-                                      "tokenizer.ggml.eot_token_id",
-                                      "tokenizer.ggml.eom_token_id",
-                                      "tokenizer.ggml.unknown_token_id",
-                                      "tokenizer.ggml.padding_token_id",
-                                      "tokenizer.ggml.add_bos_token",
-                                      "tokenizer.ggml.add_eos_token",
-                                      "tokenizer.ggml.add_space_prefix"};
+constexpr const char* kOtherKeys[] = {
+    "general.architecture", "general.alignment", "split.no", "split.count", "split.tensors.count",
+    "tokenizer.chat_template", "tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.tokens",
+    "tokenizer.ggml.token_type", "tokenizer.ggml.scores", "tokenizer.ggml.merges",
+    "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+    "tokenizer.ggml.eom_token_id", "tokenizer.ggml.unknown_token_id", "tokenizer.ggml.padding_token_id",
+    "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token", "tokenizer.ggml.add_space_prefix",
+    // Of Unigram models, and of no use to others.
+    "tokenizer.ggml.remove_extra_whitespaces", "tokenizer.ggml.precompiled_charsmap"};
 
 KeyNames obeyed_keys(const GgufArchitecture& architecture) {
   KeyNames names{std::begin(kOtherKeys), std::end(kOtherKeys)};
@@ -86,8 +74,6 @@ constexpr KeyRule kGgufRules[] = {
     {.key = "tokenizer.ggml.cls_token_id"},
     {.key = "tokenizer.ggml.mask_token_id"},
     {.key = "tokenizer.ggml.token_type_count"},
-    {.key = "tokenizer.ggml.remove_extra_whitespaces"},  // of Unigram models, as the next one
-    {.key = "tokenizer.ggml.precompiled_charsmap"},
 };
 
 /// Keys by which llama.cpp reads a model.

@@ -21,7 +21,8 @@
 namespace mh {
 namespace {
 
-constexpr std::string_view kByteLevel = "gpt2", kSentencePiece = "llama";  // tokenizer.ggml.model
+constexpr std::string_view kByteLevel = "gpt2", kSentencePiece = "llama",
+                           kUnigram = "t5";  // tokenizer.ggml.model
 constexpr const char *kTokens = "tokenizer.ggml.tokens", *kTypes = "tokenizer.ggml.token_type",
                      *kScores = "tokenizer.ggml.scores", *kMerges = "tokenizer.ggml.merges";
 // Types of tokens, as llama.cpp numbers them (llama_token_type).
@@ -83,9 +84,13 @@ void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
   }
 }
 
-/// Special tokens before and behind a text. begins: whether with the begin-of-text token, if the file does not
-/// say.
-PostProcessorStep template_of(const GgufFile& file, const Tokens& tokens, bool begins) {
+/// Whether a text begins and ends with special tokens, if the file does not say.
+struct UsualEnds {
+  bool begins = true, ends = false;
+};
+
+/// Special tokens before and behind a text.
+PostProcessorStep template_of(const GgufFile& file, const Tokens& tokens, UsualEnds usual) {
   PostProcessorStep step{.kind = PostProcessorStep::Kind::kTemplateProcessing};
   const auto add = [&](const char* asked, GgufSpecial which, bool otherwise) {
     const std::optional<bool> said = file.flag(asked);
@@ -102,9 +107,9 @@ PostProcessorStep template_of(const GgufFile& file, const Tokens& tokens, bool b
     if (step.special_tokens.empty() || step.special_tokens.back().name != token)  // both may be one token
       step.special_tokens.push_back({.name = token, .ids = {static_cast<int32_t>(*id)}, .tokens = {token}});
   };
-  add("tokenizer.ggml.add_bos_token", GgufSpecial::kBegin, begins);
+  add("tokenizer.ggml.add_bos_token", GgufSpecial::kBegin, usual.begins);
   step.single.push_back({.sequence = 'A'});
-  add("tokenizer.ggml.add_eos_token", GgufSpecial::kEnd, false);
+  add("tokenizer.ggml.add_eos_token", GgufSpecial::kEnd, usual.ends);
   step.pair = step.single;
   step.pair.push_back({.sequence = 'B', .type_id = 1});
   return step;
@@ -119,21 +124,46 @@ bool make_byte_level(const GgufFile& file, TokenizerParts& parts) {
   return set_gguf_words(file.text("tokenizer.ggml.pre").value_or(""), file.name(), parts);
 }
 
-/// Model "llama": the pipeline that Llama 2's tokenizer.json has.
-void make_sentence_piece(const GgufFile& file, const Tokens& tokens, TokenizerParts& parts) {
+/// The tokens with their scores; the first unknown one becomes the model's.
+std::vector<ScoredPiece> scored_pieces(const GgufFile& file, const Tokens& tokens, TokenizerParts& parts) {
   const std::vector<double> scores = *file.numbers(kScores);
   std::vector<ScoredPiece> pieces;
   for (size_t i = 0; i < scores.size(); ++i) {
     const std::string text(tokens.texts[i]);
-    const int64_t type = tokens.types[i];
     if (!std::isfinite(scores[i]))
       throw FormatError(
           fmt::format("{}: \"{}\": that of {} is not finite", file.name(), kScores, in_quotes(text)));
-    if (type == kUnknown && !parts.model.unknown_token) parts.model.unknown_token = text;
-    const bool is_made = type != kUnknown && type != kControl && type != kUserDefined && type != kUnused &&
-                         type != kByte;  // by merges
-    if (is_made) pieces.push_back({.text = text, .score = scores[i], .id = static_cast<int32_t>(i)});
+    if (tokens.types[i] == kUnknown && !parts.model.unknown_token) parts.model.unknown_token = text;
+    pieces.push_back({.text = text, .score = scores[i], .id = static_cast<int32_t>(i)});
   }
+  return pieces;
+}
+
+/// Model "t5": the pipeline that T5's tokenizer.json has.
+void make_unigram(const GgufFile& file, const Tokens& tokens, TokenizerParts& parts) {
+  parts.model.kind = TokenModel::Kind::kUnigram;
+  parts.model.pieces = scored_pieces(file, tokens, parts);
+  if (const auto map = file.integers("tokenizer.ggml.precompiled_charsmap"); map && !map->empty()) {
+    NormalizerStep& step = parts.normalizers.emplace_back();
+    step.kind = NormalizerStep::Kind::kPrecompiled;
+    for (const int64_t byte : *map) step.character_map.push_back(static_cast<char>(byte));
+  }
+  if (file.flag("tokenizer.ggml.remove_extra_whitespaces").value_or(true))
+    parts.pre_tokenizers.push_back({.kind = PreTokenizerStep::Kind::kWhitespaceSplit});
+  const PrependScheme scheme = file.flag("tokenizer.ggml.add_space_prefix").value_or(true)
+                                   ? PrependScheme::kAlways
+                                   : PrependScheme::kNever;
+  parts.pre_tokenizers.push_back({.kind = PreTokenizerStep::Kind::kMetaspace, .prepend_scheme = scheme});
+  parts.decoders.push_back({.kind = DecoderStep::Kind::kMetaspace, .prepend_scheme = scheme});
+}
+
+/// Model "llama": the pipeline that Llama 2's tokenizer.json has.
+void make_sentence_piece(const GgufFile& file, const Tokens& tokens, TokenizerParts& parts) {
+  std::vector<ScoredPiece> pieces = scored_pieces(file, tokens, parts);
+  std::erase_if(pieces, [&](const ScoredPiece& piece) {  // no merges make them
+    const int64_t type = tokens.types[static_cast<size_t>(piece.id)];
+    return type == kUnknown || type == kControl || type == kUserDefined || type == kUnused || type == kByte;
+  });
   parts.model.merges = merges_of_scores(pieces);
   parts.model.byte_fallback = true;
   parts.model.fuse_unknown = true;
@@ -178,22 +208,25 @@ std::vector<std::string> gguf_split_markers(const GgufFile& file) {
 std::optional<Tokenizer> gguf_tokenizer(const GgufFile& file) {
   const auto model = file.text("tokenizer.ggml.model");
   if (!model || *model == "none" || *model == "no_vocab") return std::nullopt;
-  if (*model != kByteLevel && *model != kSentencePiece)
+  if (*model != kByteLevel && *model != kSentencePiece && *model != kUnigram)
     throw FormatError(
         fmt::format("{}: \"tokenizer.ggml.model\": tokenizers of the kind {} are not read; expected \"{}\" "
-                    "(byte-level byte-pair encoding) or \"{}\" (SentencePiece's)",
-                    file.name(), in_quotes(*model), kByteLevel, kSentencePiece));
+                    "(byte-level byte-pair encoding), \"{}\" (SentencePiece's) or \"{}\" (Unigram)",
+                    file.name(), in_quotes(*model), kByteLevel, kSentencePiece, kUnigram));
   const Tokens tokens(file, *model);
   TokenizerParts parts;
   add_tokens(tokens, parts);
   try {
-    bool begins = true;
+    UsualEnds usual;
     if (*model == kByteLevel) {
-      begins = make_byte_level(file, parts);
+      usual.begins = make_byte_level(file, parts);
+    } else if (*model == kUnigram) {
+      usual = {.begins = false, .ends = true};
+      make_unigram(file, tokens, parts);
     } else {
       make_sentence_piece(file, tokens, parts);
     }
-    if (PostProcessorStep added = template_of(file, tokens, begins); !added.special_tokens.empty())
+    if (PostProcessorStep added = template_of(file, tokens, usual); !added.special_tokens.empty())
       parts.post_processors.push_back(std::move(added));
     return Tokenizer(std::move(parts));
   } catch (const FormatError& error) {

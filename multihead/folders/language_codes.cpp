@@ -112,7 +112,8 @@ void complete_codes(const ModelFolder& folder, LanguageCodes& codes) {
   if (codes.starts_decoder) {
     codes.usual.target = start;
   } else {
-    codes.usual.target = folder.forced_first ? folder.forced_first : find(codes.target_name);
+    codes.usual.target =
+        folder.generation.forced_first ? folder.generation.forced_first : find(codes.target_name);
   }
 }
 
@@ -155,8 +156,8 @@ std::vector<int32_t> source_end(const ModelFolder& folder, const LanguagePair& p
 
 void complete_search(const ModelFolder& folder, const LanguagePair& pair, SearchOptions& options) {
   const bool has_code = folder.languages && !folder.languages->starts_decoder;
-  options.forced_first = has_code ? target_code(folder, pair) : folder.forced_first;
-  folder.complete(options);
+  options.forced_first = has_code ? target_code(folder, pair) : folder.generation.forced_first;
+  folder.generation.complete(options);
 }
 
 bool knows_languages(const ModelFolder& folder) {

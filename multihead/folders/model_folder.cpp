@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <future>
-#include <set>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -15,6 +14,7 @@
 #include "multihead/folders/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/generation_config.h"
 #include "multihead/folders/generation_keys.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/language_codes.h"
@@ -23,7 +23,6 @@
 #include "multihead/folders/shipped_folder.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_fit.h"
-#include "multihead/generate/search.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
@@ -72,18 +71,6 @@ void require_file(const fs::path& folder, const char* name) {
   throw FileError(fmt::format("{} has no tokenizer.json{}; put the model's tokenizer there", path.string(),
                               maybe_opus ? " (OPUS: source.spm)" : ""),
                   ENOENT);
-}
-
-// A model that may say nothing but its end would translate every sentence to an empty line.
-void refuse_to_suppress_all(const std::vector<int32_t>& suppressed, const ModelFacts& facts,
-                            const std::string& file) {
-  std::set<int32_t> never(suppressed.begin(), suppressed.end());
-  for (const int32_t id : {facts.eos_id, facts.pad_id}) {
-    if (id >= 0) never.insert(id);
-  }
-  if (never.size() < static_cast<size_t>(facts.vocabulary)) return;
-  throw FormatError(fmt::format(
-      "{}: bad_words_ids and suppress_tokens forbid every word of the vocabulary; shorten them", file));
 }
 
 bool holds_model(const fs::path& path) {
@@ -140,12 +127,6 @@ EncoderDecoder& ModelFolder::translator() const {
   if (auto* found = dynamic_cast<EncoderDecoder*>(model.get())) return *found;
   throw UsageError(fmt::format("{} holds a {} model, which does not translate; name an encoder-decoder",
                                path.string(), model_type));
-}
-
-void ModelFolder::complete(SearchOptions& options) const {
-  options.suppressed.insert(options.suppressed.end(), suppressed.begin(), suppressed.end());
-  if (!options.forced_first) options.forced_first = forced_first;
-  if (!options.no_repeat_ngram) options.no_repeat_ngram = no_repeat_ngram;
 }
 
 const Tokenizer& ModelFolder::source_tokens() const {
@@ -209,12 +190,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     // Before generation_config.json there was, config.json said such things.
     const char* const generation = from.has(kGenerationConfigFile) ? kGenerationConfigFile : kConfigFile;
     const std::string json = from.read(generation), path = from.path_of(generation);
-    folder.suppressed = read_suppressed_tokens(json, path, facts.vocabulary);
-    refuse_to_suppress_all(folder.suppressed, facts, path);
-    folder.end_tokens = read_end_tokens(json, path, facts.vocabulary);
-    folder.no_repeat_ngram = read_no_repeat_ngram(json, path);
-    if (folder.model->kind() == ModelKind::kTranslator)
-      folder.forced_first = read_forced_first(json, path, facts.vocabulary);
+    folder.generation = read_generation_config(json, path, facts);
     folder.generation_remark =
         generation_remark(from.has(kGenerationConfigFile) ? json : generation_part(json, path), path, facts);
   }

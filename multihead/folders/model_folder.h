@@ -8,7 +8,7 @@
 //   source.spm, target.spm, vocab.json, target_vocab.json
 //                            in place of both, in OPUS's folders (folders/folder_tokenizers.h)
 //   tokenizer_config.json    which class opens it, and the special tokens
-//   generation_config.json   how generate() starts and ends, and which tokens it never generates
+//   generation_config.json   how generate() starts, searches and ends, and which tokens it never generates
 //
 // docs/file-formats.md describes every field.
 #pragma once
@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/generate/search.h"
 #include "multihead/models/language_model.h"
 #include "multihead/text/tokenizer.h"
 
@@ -30,7 +31,32 @@ namespace mh {
 class EncoderDecoder;
 class FolderSource;
 struct LanguageCodes;
-struct SearchOptions;
+
+/// What generation_config.json says of the search for a text (folders/generation_config.h reads it). Numbers that the file does not
+/// have are nothing.
+struct GenerationConfig {
+  /// suppress_tokens, and the bad_words_ids of one token: they are never generated. Rising; usually the pad token.
+  std::vector<int32_t> suppressed = {};
+  /// eos_token_id, one or several: they end a text. Those beyond the vocabulary never come and are left out.
+  std::vector<int32_t> end_tokens = {};
+  std::optional<int32_t> no_repeat_ngram = {};  // no_repeat_ngram_size
+  std::optional<double> length_penalty = {};    // LengthPenalty::Form::kDivide
+  /// early_stopping; transformers takes false where the file does not say it.
+  EarlyStopping early_stopping = EarlyStopping::kFalse;
+
+  // Of translators alone:
+  std::optional<int32_t> beam_size = {};  // num_beams
+  /// Tokens behind the start token, which min_length and max_length count: min_new_tokens or min_length - 1, max_new_tokens or
+  /// max_length - 1.
+  std::optional<int32_t> min_length = {}, max_length = {};
+  /// forced_bos_token_id, the first token of every translation.
+  std::optional<int32_t> forced_first = {};
+  /// forced_eos_token_id, the last token of a translation that reaches the longest length; a list of several is none.
+  std::optional<int32_t> forced_last = {};
+
+  /// Adds to the options of a translator's search what is said here of it, where they say nothing themselves.
+  void complete(SearchOptions& options) const;
+};
 
 struct ModelFolder {
   std::filesystem::path path;  // of the files that were read
@@ -47,17 +73,10 @@ struct ModelFolder {
   std::unique_ptr<Model> model;
   std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
   std::optional<Tokenizer> target_tokenizer;  // only if the target has its own
-  /// Tokens that generation_config.json forbids; rising; usually the pad token.
-  std::vector<int32_t> suppressed;
-  /// Tokens that end a generated text: eos_token_id of generation_config.json, which may be several.
-  std::vector<int32_t> end_tokens;
-  /// The token with which every translation begins: forced_bos_token_id of generation_config.json. Nothing: none is forced, or
-  /// it is no translator.
-  std::optional<int32_t> forced_first;
+  /// How a text is searched for (folders/generation_config.h); nothing of models without a vocabulary of words to write.
+  GenerationConfig generation;
   /// The languages of a translator whose tokenizer puts their codes around texts (folders/language_codes.h). Null: there are none.
   std::shared_ptr<const LanguageCodes> languages;
-  /// no_repeat_ngram_size of generation_config.json, as no_repeat_ngram of searches and sampling. Nothing: there is none.
-  std::optional<int32_t> no_repeat_ngram;
   /// What the texts of a task begin with, by the task's name: task_specific_params of T5's config.json.
   std::map<std::string, std::string> task_prefixes;
   /// A line for who generates or translates: keys of generation_config.json with which transformers would choose other words
@@ -79,9 +98,6 @@ struct ModelFolder {
   LanguageModel& language_model() const;
   LanguageModel& causal_model() const;
   EncoderDecoder& translator() const;
-
-  /// Adds to the options of a search what generation_config.json says of it, where they say nothing themselves.
-  void complete(SearchOptions& options) const;
 
   /// The tokenizers. Throw FileError with the remedy when the folder has none.
   const Tokenizer& source_tokens() const;

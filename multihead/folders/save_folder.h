@@ -46,8 +46,7 @@ struct SavedFormat {
 struct SaveOptions {
   // Of a model that was not read from a folder: one that was keeps its own.
   const Tokenizer* tokenizer = nullptr;
-  const Tokenizer* target_tokenizer = nullptr;  // only with separate vocabularies
-  int beam_size = 5;  // of encoder-decoders: the default of transformers' generate()
+  const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
   std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
   NumberType type = NumberType::kFloat32;               // of the parameters: float32, or rounded to bfloat16
   int64_t largest_file = 5'000'000'000;  // bytes; more parameters become shards and their index

@@ -190,8 +190,13 @@ TensorFiles TensorFiles::open(const FolderSource& folder) {
   return found;
 }
 
+TensorFiles::Tensors::const_iterator TensorFiles::find(std::string_view tensor) const {
+  const auto found = tensors_.find(tensor);
+  return found == tensors_.end() && in_file_ ? tensors_.find(in_file_(tensor)) : found;
+}
+
 const FileTensor& TensorFiles::tensor(std::string_view name) const {
-  const auto found = tensors_.find(name);
+  const auto found = find(name);
   if (found == tensors_.end())
     throw FormatError(fmt::format("{}: no tensor {}", name_, json_excerpt(std::string(name))));
   return found->second;

@@ -81,7 +81,9 @@ class TensorFiles {
 
   /// The name in error messages.
   const std::string& name() const { return name_; }
-  bool contains(std::string_view tensor) const { return tensors_.contains(tensor); }
+  bool contains(std::string_view tensor) const { return find(tensor) != tensors_.end(); }
+  /// Tensors that are asked for by another name are those that `in_file` gives for it.
+  void call_otherwise(std::function<std::string(std::string_view)> in_file) { in_file_ = std::move(in_file); }
   /// Throws FormatError when there is no such tensor.
   const FileTensor& tensor(std::string_view name) const;
   /// A tensor's numbers in C order as float32. Throws FormatError also when they are no floating-point numbers.
@@ -98,10 +100,12 @@ class TensorFiles {
 
  private:
   TensorFiles() = default;
+  Tensors::const_iterator find(std::string_view tensor) const;
   void add(const std::shared_ptr<const SafetensorsFile>& file);
 
   std::string name_;
   Tensors tensors_;
+  std::function<std::string(std::string_view)> in_file_;
   std::vector<std::string> remarks_;
 };
 

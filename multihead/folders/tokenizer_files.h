@@ -1,5 +1,4 @@
-// Reads and writes tokenizer_config.json and generation_config.json, the small files beside a model for
-// Hugging Face Transformers.
+// Reads and writes tokenizer_config.json and what config.json says of texts, for Hugging Face Transformers.
 #pragma once
 
 #include <cstdint>
@@ -28,22 +27,10 @@ struct SpecialTokens {
 SpecialTokens read_tokenizer_config(std::string_view json, std::string_view name);
 std::string write_tokenizer_config(const Tokenizer& tokenizer, const EncoderDecoderConfig& config);
 
-/// Returns the tokens that may never be generated (suppress_tokens, and the bad_words_ids of one token),
-/// rising and below `vocabulary`. Throws FormatError that starts with `name`.
-std::vector<int32_t> read_suppressed_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
-/// Returns eos_token_id, one or a list: the tokens that end a text. Those that are not below `vocabulary` never come and are
-/// left out. Throws FormatError that starts with `name`.
-std::vector<int32_t> read_end_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
-/// Returns forced_bos_token_id, the first token of each translation; nothing where it is null or missing. Throws FormatError
-/// that starts with `name`.
-std::optional<int32_t> read_forced_first(std::string_view json, std::string_view name, int32_t vocabulary);
-/// Returns no_repeat_ngram_size; nothing where it is null or missing. Throws FormatError that starts with `name`.
-std::optional<int32_t> read_no_repeat_ngram(std::string_view json, std::string_view name);
 /// Returns the "prefix" of each task in task_specific_params that has one. Throws FormatError that starts with `name`.
 std::map<std::string, std::string> read_task_prefixes(std::string_view json, std::string_view name);
 /// Returns chat_template of a tokenizer_config.json, the Jinja text that makes a prompt of messages; of a list
 /// of templates the one named "default". Empty when there is none. Throws FormatError that starts with `name`.
 std::string read_chat_template(std::string_view json, std::string_view name);
-std::string write_generation_config(const EncoderDecoderConfig& config, int beam_size);
 
 }  // namespace mh

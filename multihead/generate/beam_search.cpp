@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/batch/check_ids.h"
@@ -54,7 +55,7 @@ class BeamSearch {
         model_(decoding.model()),
         facts_(model_.facts()),
         options_(options),
-        beam_(static_cast<size_t>(options.beam_size)),
+        beam_(static_cast<size_t>(options.beam())),
         causal_(facts_.source_vocabulary == 0),
         ends_(options.end_tokens),
         prefix_(model_, prefixes),
@@ -115,36 +116,48 @@ class BeamSearch {
           "prompt of {} tokens: the model has {} positions, which leaves no room for another token",
           source_length, facts_.max_positions));
     }
-    int32_t length = std::min(options_.max_length, room);
+    int32_t length = std::min(options_.longest(), room);
     if (options_.max_length_factor > 0) {
       const double by_source = std::ceil(options_.max_length_factor * source_length);
-      const int32_t floor = std::max(1, options_.min_length);
+      const int32_t floor = std::max(1, options_.shortest());
       length = std::min(length, std::max(floor, static_cast<int32_t>(std::min(by_source, 1e9))));
     }
     return length;
   }
 
   void name_candidates() {
-    const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
+    const auto& suppressed = step_ < options_.shortest() ? never_or_end_ : never_;
     // The best beam_size continuations that do not end, and the ends. A greedy search is done once an end
     // comes first. Any token may stop a text: as many more may do so before fewer hypotheses grow.
     const int32_t possible = facts_.vocabulary - static_cast<int32_t>(suppressed.size());
-    const int32_t grow = stops_ ? 2 * options_.beam_size : options_.beam_size;
+    const int32_t grow = stops_ ? 2 * options_.beam() : options_.beam();
     const int32_t wanted = std::min(grow + static_cast<int32_t>(ends_.size()), kMaxCandidates);
-    candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : wanted, std::max(possible, 1));
+    candidates_a_row_ = std::min(beam_ == 1 ? 1 : wanted, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
     if (step_ == 0 && options_.forced_first) {
-      std::fill(candidates_.begin(), candidates_.end(), Candidate{0, kImpossible});
-      for (size_t row = 0; row < rows_.size(); ++row)
-        candidates_[row * static_cast<size_t>(candidates_a_row_)] = {*options_.forced_first, 0};
-      return;
+      for (size_t row = 0; row < rows_.size(); ++row) leave_one_candidate(row, *options_.forced_first);
+    } else {
+      if (!prefix_.holds_all(step_, rows_.sources)) {
+        decoding_.next_words().best({.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_,
+                                    decoding_.scratch());
+        forbid_repetitions(suppressed);
+      }
+      prefix_.force(step_, rows_.sources, decoding_, candidates_a_row_, candidates_);
     }
-    if (!prefix_.holds_all(step_, rows_.sources)) {
-      decoding_.next_words().best({.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_,
-                                  decoding_.scratch());
-      forbid_repetitions(suppressed);
+    for (size_t row = 0; options_.forced_last && row < rows_.size(); ++row) {
+      if (is_last_step(rows_.sources[row]) && !prefix_.holds(step_, rows_.sources[row]))
+        leave_one_candidate(row, *options_.forced_last);
     }
-    prefix_.force(step_, rows_.sources, decoding_, candidates_a_row_, candidates_);
+  }
+
+  bool is_last_step(int32_t s) const { return step_ + 1 == longest_[static_cast<size_t>(s)]; }
+
+  // A forced token is no choice: its probability is 1.
+  void leave_one_candidate(size_t row, int32_t token) {
+    const auto count = static_cast<size_t>(candidates_a_row_);
+    const auto candidates = std::span(candidates_).subspan(row * count, count);
+    std::fill(candidates.begin(), candidates.end(), Candidate{0, kImpossible});
+    candidates[0] = {token, 0};
   }
 
   // Chooses again among the candidates of rows where some token would repeat an n-gram.
@@ -190,7 +203,7 @@ class BeamSearch {
   // All continuations of one sentence's rows [begin, end), the most probable first.
   void advance(size_t begin, size_t end) {
     const int32_t s = rows_.sources[begin];
-    const bool last = step_ + 1 == longest_[static_cast<size_t>(s)];
+    const bool last = is_last_step(s);
     const size_t grown_before = grown_.size();
     std::fill(heads_.begin(), heads_.end(), 0);
     for (size_t rank = 0; grown_.size() - grown_before < beam_ && !(last && rank == beam_); ++rank) {
@@ -243,15 +256,27 @@ class BeamSearch {
   // step_ + 1 tokens.
   bool done(int32_t s, double best_growing) {
     auto& finished = finished_[static_cast<size_t>(s)];
-    if (finished.size() >= beam_) return true;
+    const LengthPenalty& penalty = options_.length_penalty;
+    const int32_t length = step_ + 1, longest = longest_[static_cast<size_t>(s)];
+    if (finished.size() >= beam_) {
+      const EarlyStopping stopping = options_.early_stopping.value_or(EarlyStopping::kTrue);
+      if (beam_ == 1 || stopping == EarlyStopping::kTrue) return true;
+      const bool reaches_longest = stopping == EarlyStopping::kNever && penalty.alpha.value_or(1) > 0;
+      if (best_growing / penalty.factor(reaches_longest ? longest : length) <= score_of_rank(finished, beam_))
+        return true;
+    }
     const auto wanted = static_cast<size_t>(options_.n_best);
     if (finished.size() < wanted) return false;
     // What grows gets less probable; at best it stays as it is and gets the most favourable length.
-    const double factor = std::max(options_.length_penalty.factor(step_ + 2),
-                                   options_.length_penalty.factor(longest_[static_cast<size_t>(s)]));
-    const auto nth = finished.begin() + (options_.n_best - 1);
+    const double factor = std::max(penalty.factor(length + 1), penalty.factor(longest));
+    return best_growing / factor < score_of_rank(finished, wanted);
+  }
+
+  // The score of the one that is the `rank`th best, from 1.
+  static double score_of_rank(std::vector<Finished>& finished, size_t rank) {
+    const auto nth = finished.begin() + static_cast<std::ptrdiff_t>(rank - 1);
     std::nth_element(finished.begin(), nth, finished.end(), better);
-    return best_growing / factor < nth->score;
+    return nth->score;
   }
 
   static bool better(const Finished& a, const Finished& b) {
@@ -317,9 +342,10 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Seque
     check_ids({list, 1},
               {.what = "suppressed and end tokens", .vocabulary = decoding.model().facts().vocabulary});
   }
-  if (options.forced_first) {
-    const std::vector<int32_t> first = {*options.forced_first};
-    check_ids({&first, 1}, {.what = "forced_first", .vocabulary = decoding.model().facts().vocabulary});
+  for (const auto& [forced, name] :
+       {std::pair{options.forced_first, "forced_first"}, std::pair{options.forced_last, "forced_last"}}) {
+    const std::vector<int32_t> ids(forced ? 1 : 0, forced.value_or(0));
+    check_ids({&ids, 1}, {.what = name, .vocabulary = decoding.model().facts().vocabulary});
   }
   if (!prefixes.empty() && prefixes.size() != static_cast<size_t>(source.ragged->sequences())) {
     throw ShapeError(fmt::format("beam search: {} prefixes for {} sources; give one each or none",

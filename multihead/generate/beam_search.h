@@ -6,7 +6,8 @@
 // the end token, or at which the caller's stop rule says so, are finished; of the others the beam_size best
 // grow on. A sentence is done, and its rows leave the batch,
 //
-//   - when beam_size hypotheses have ended (as in CTranslate2 with a length penalty and patience 1), or
+//   - when beam_size hypotheses have ended (as in CTranslate2 with a length penalty and patience 1), and early_stopping asks
+//     for no better ones, or
 //   - at the longest length, where the first beam_size continuations are kept as they are, ended or not, or
 //   - when no growing hypothesis can become one of the n best any more, because log-probabilities only fall:
 //     going on would not change the result.

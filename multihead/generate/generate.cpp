@@ -76,6 +76,7 @@ class Chooser {
 SearchOptions search_options(const GenerateOptions& options) {
   return {.beam_size = options.beam_size,
           .length_penalty = options.length_penalty,
+          .early_stopping = options.early_stopping,
           .max_length = options.max_new_tokens,
           .no_repeat_ngram = options.filters.no_repeat_ngram,
           .end_tokens = options.end_tokens,

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct GenerateOptions {
   LogitsFilterOptions filters = {};
   int32_t beam_size = 4;              // of a beam search
   LengthPenalty length_penalty = {};  // of a beam search
+  /// Of a beam search. Nothing: as the model's folder says (tasks/generate_text.h), else kTrue.
+  std::optional<EarlyStopping> early_stopping = std::nullopt;
   /// The draw of token k of prompt n uses random numbers 2k and 2k + 1 of stream n of this seed
   /// (base/random.h).
   uint64_t seed = 1;
@@ -70,6 +73,7 @@ struct GenerateOptions {
     v("beam_size", beam_size, {.low = 1, .high = kLargestBeam},
       {.group = kGroup, .help = "Search for the most probable text with this many hypotheses"});
     length_penalty.visit(v, kGroup);
+    visit_early_stopping(v, early_stopping, kGroup);
     filters.visit(v);
     v("seed", seed, {},
       {.group = kGroup, .help = "Seed of the draws; with the prompt's number it decides the text"});

@@ -18,7 +18,7 @@ void visit_no_repeat_ngram(V& v, std::optional<int32_t>& n, const char* group) {
   v("no_repeat_ngram", n, {.low = 0},
     {.group = group,
      .help = "No sequence of N tokens comes twice in a text; 0: it may",
-     .otherwise = "as the model's generation_config.json says, else 0"});
+     .otherwise = "as the model says, else 0"});
 }
 
 /// The defaults change nothing.

@@ -18,14 +18,20 @@ struct LengthPenalty {
     kGnmt,    // factor = ((5 + L) / 6)^alpha: Wu et al. 2016, eq. 14
   };
   Form form = Form::kDivide;
-  double alpha = 1;  // 0: no penalty, the score is the log-probability; 1: the mean over the tokens
+  /// 0: no penalty, the score is the log-probability; 1: the mean over the tokens. Nothing: as the model's folder says for
+  /// kDivide (ModelFolder::complete), else 1.
+  std::optional<double> alpha = std::nullopt;
+
+  static constexpr double kLeast = -100, kMost = 100;  // of alpha
 
   double factor(int32_t length) const;
 
   template <class V>
   void visit(V& v, const char* group) {
-    v("length_penalty", alpha, {.low = -100, .high = 100},
-      {.group = group, .help = "Exponent of the length penalty of a beam search; 0: none"});
+    v("length_penalty", alpha, {.low = kLeast, .high = kMost},
+      {.group = group,
+       .help = "Exponent of the length penalty of a beam search; 0: none",
+       .otherwise = "as the model says, else 1"});
     v("length_penalty_form", form, {{"divide", Form::kDivide}, {"gnmt", Form::kGnmt}},
       {.group = group, .help = "divide: score / length^a; gnmt: score / ((5 + length) / 6)^a", .rare = true});
   }
@@ -35,12 +41,39 @@ struct LengthPenalty {
 /// them.
 constexpr int32_t kLargestBeam = 255;
 
+/// When a beam search ends before the longest length, by the words of transformers' early_stopping.
+enum class EarlyStopping {
+  kTrue,   // when beam_size hypotheses have ended
+  kFalse,  // when so many have, and the best growing one has at its present length no better score than the worst of them
+  kNever,  // the same at its most favourable length: the longest where the length penalty is above 0
+};
+
+inline constexpr EnumNames<EarlyStopping> kEarlyStoppingNames = {
+    {"true", EarlyStopping::kTrue}, {"false", EarlyStopping::kFalse}, {"never", EarlyStopping::kNever}};
+
+/// A setting of beam searches.
+template <class V>
+void visit_early_stopping(V& v, std::optional<EarlyStopping>& early_stopping, const char* group) {
+  v("early_stopping", early_stopping, kEarlyStoppingNames,
+    {.group = group,
+     .help =
+         "When a beam search ends: true: as many have ended as grow; false: none that grows scores better "
+         "at its present length; never: none can",
+     .otherwise = "as the model says",
+     .rare = true});
+}
+
+/// A length or a size that is nothing is the one that the model's folder says (ModelFolder::complete), else the usual one below.
 struct SearchOptions {
-  int32_t beam_size = 5;  // hypotheses that grow side by side; 1 is greedy search
-  int32_t n_best = 1;     // hypotheses to return for each sentence, at most beam_size
+  std::optional<int32_t> beam_size = std::nullopt;  // hypotheses that grow side by side; 1 is greedy search
+  int32_t n_best = 1;  // hypotheses to return for each sentence, at most beam_size
   LengthPenalty length_penalty = {};
-  int32_t min_length = 0;    // the end token may not come before this many tokens
-  int32_t max_length = 256;  // tokens at most, never more than the model's max_positions
+  /// Nothing: as the model's folder says, else kTrue. A greedy search ends with its first end token.
+  std::optional<EarlyStopping> early_stopping = std::nullopt;
+  /// The end token may not come before this many tokens. transformers' min_length counts the start token besides.
+  std::optional<int32_t> min_length = std::nullopt;
+  /// Tokens at most, never more than the model's max_positions. transformers' max_length counts the start token besides.
+  std::optional<int32_t> max_length = std::nullopt;
   /// When above 0, a hypothesis has at most this many times the source's tokens (rounded up, and at least
   /// min_length and 1), if that is less than max_length. So a model that has learned nothing does not go on
   /// until max_length.
@@ -55,18 +88,32 @@ struct SearchOptions {
   /// The first token of each translation, which is then no choice: its log-probability counts as 0, as in transformers. A prefix
   /// must begin with it.
   std::optional<int32_t> forced_first = std::nullopt;
+  /// The last token of a hypothesis that reaches the longest length, whose log-probability counts as 0, too.
+  std::optional<int32_t> forced_last = std::nullopt;
+
+  static constexpr int32_t kUsualBeam = 5, kUsualShortest = 0, kUsualLongest = 256;
+  int32_t beam() const { return beam_size.value_or(kUsualBeam); }
+  int32_t shortest() const { return min_length.value_or(kUsualShortest); }
+  int32_t longest() const { return max_length.value_or(kUsualLongest); }
 
   template <class V>
   void visit(V& v) {
     constexpr const char* kGroup = "Search";
     v("beam_size", beam_size, {.low = 1, .high = kLargestBeam},
-      {.group = kGroup, .help = "Hypotheses kept at each step of the beam search; 1: greedy search"});
+      {.group = kGroup,
+       .help = "Hypotheses kept at each step of the beam search; 1: greedy search",
+       .otherwise = "as the model says, else 5"});
     v("n_best", n_best, {.low = 1, .high = kLargestBeam},
       {.group = kGroup, .help = "Best translations of each line that are kept"});
     length_penalty.visit(v, kGroup);
+    visit_early_stopping(v, early_stopping, kGroup);
     v("min_length", min_length, {.low = 0},
-      {.group = kGroup, .help = "Tokens in the shortest translation", .rare = true});
-    v("max_length", max_length, {.low = 1}, {.group = kGroup, .help = "Most tokens of a translation"});
+      {.group = kGroup,
+       .help = "Tokens in the shortest translation",
+       .otherwise = "as the model says, else 0",
+       .rare = true});
+    v("max_length", max_length, {.low = 1},
+      {.group = kGroup, .help = "Most tokens of a translation", .otherwise = "as the model says, else 256"});
     v("max_length_factor", max_length_factor, {.low = 0},
       {.group = kGroup,
        .help = "Longest translation as a multiple of the source's tokens; 0: no such limit",

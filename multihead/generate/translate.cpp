@@ -106,7 +106,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   }
   const ListOffsets offsets = ListOffsets::of_pairs(lengths, {});  // targets are still to come
   const int threads = thread_count();
-  const auto batches = shrinking_batches(sizes, options.max_batch_tokens, options.search.beam_size, threads);
+  const auto batches = shrinking_batches(sizes, options.max_batch_tokens, options.search.beam(), threads);
 
   std::vector<std::vector<Hypothesis>> results(sources.size());
   std::atomic<int64_t> sentences_done{0};

@@ -18,6 +18,7 @@ struct SettingDescription {
   std::vector<std::string> values = {};  // of a name, or of names
   std::string within = {};               // of a number: "1 to 1000", "at least 0"; empty: any of its type
   std::string standard = {};             // the default, as JSON
+  std::string otherwise = {};            // what counts where that says nothing; empty: nothing does
   std::string help = {};
 
   template <class V>
@@ -27,6 +28,7 @@ struct SettingDescription {
     v("values", values);
     v("within", within);
     v("default", standard);
+    v("otherwise", otherwise);
     v("help", help);
   }
 };
@@ -43,7 +45,10 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
   template <class T, class R>
   void setting(std::string_view name, T& value, const R& rule, const About& about) {
     using Inner = WithoutOptional<T>;
-    SettingDescription one{.name = std::string(name), .kind = kind_of<Inner>(), .help = about.help};
+    SettingDescription one{.name = std::string(name),
+                           .kind = kind_of<Inner>(),
+                           .otherwise = about.otherwise,
+                           .help = about.help};
     if constexpr (kHasNames<Inner> || kIsSeveralNames<Inner>) {
       for (const auto& [text, meaning] : rule) one.values.emplace_back(text);
     } else if constexpr (kIsNumber<Inner>) {

@@ -82,9 +82,12 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   const auto append = [](std::vector<int32_t>& list, const std::vector<int32_t>& more) {
     list.insert(list.end(), more.begin(), more.end());
   };
-  append(wanted.end_tokens, folder.end_tokens);
-  append(wanted.filters.suppressed, folder.suppressed);
-  if (!wanted.filters.no_repeat_ngram) wanted.filters.no_repeat_ngram = folder.no_repeat_ngram;
+  append(wanted.end_tokens, folder.generation.end_tokens);
+  append(wanted.filters.suppressed, folder.generation.suppressed);
+  if (!wanted.early_stopping) wanted.early_stopping = folder.generation.early_stopping;
+  if (!wanted.length_penalty.alpha && wanted.length_penalty.form == LengthPenalty::Form::kDivide)
+    wanted.length_penalty.alpha = folder.generation.length_penalty;
+  if (!wanted.filters.no_repeat_ngram) wanted.filters.no_repeat_ngram = folder.generation.no_repeat_ngram;
   if (options.chat) append(wanted.end_tokens, {tokenizer.id_of(kChatEnd).value()});
   const auto tell = [&](size_t n, const std::string& piece) {
     if (options.on_text && !piece.empty()) options.on_text(n, piece);

@@ -37,6 +37,8 @@ def settings(verb: str, arguments: Mapping[str, Any], **fixed: Any) -> str:
     for name, value in given.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"`{name}`: expected a finite number, got {value}")
+        if isinstance(value, bool) and "true" in described(verb).get(name, {}).get("values", ()):
+            given[name] = str(value).lower()
     return json.dumps({name: listed(value, name) if name in several else value for name, value in given.items()})
 
 

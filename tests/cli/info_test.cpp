@@ -215,6 +215,34 @@ TEST(InfoVerb, SaysWhatBartsEmbeddingsAreAndHowTranslationsBegin) {
   EXPECT_EQ(json["forced_first"], 0);
 }
 
+TEST(InfoVerb, SaysHowTranslateSearchesAndWhatT5sLayersAre) {
+  const test::ScratchFolder scratch;
+  const std::filesystem::path folder = scratch.path() / "t5";
+  std::filesystem::copy(std::filesystem::path(goldens_folder()) / "t5" / "flan_bf16", folder);
+  const auto searches = [&](nlohmann::json keys) {
+    std::ofstream(folder / "generation_config.json") << keys.dump();
+    return run_tool("info '" + folder.string() + "'").out;
+  };
+  EXPECT_THAT(searches({{"num_beams", 1}, {"max_length", 21}}),
+              HasSubstr("search        greedy, 0 to 20 tokens\n"));
+  const std::string table = searches({{"num_beams", 4},
+                                      {"early_stopping", "never"},
+                                      {"length_penalty", 2.0},
+                                      {"no_repeat_ngram_size", 3},
+                                      {"min_length", 8}});
+  EXPECT_THAT(table,
+              AllOf(HasSubstr("t5, pre-norm encoder-decoder, RMS norms\n"), HasSubstr("gelu_tanh, gated\n"),
+                    HasSubstr("beam of 4, 7 to 53 tokens, length penalty 2, early stopping never\n"),
+                    HasSubstr("no repeats    of 3 tokens one after the other\n")));
+  const auto json = nlohmann::json::parse(run_tool("info --json '" + folder.string() + "'").out);
+  EXPECT_EQ(json["norm_kind"], "rms");
+  EXPECT_EQ(json["gated"], true);
+  EXPECT_EQ(json["search"]["beam_size"], 4);
+  EXPECT_EQ(json["search"]["early_stopping"], "never");
+  EXPECT_EQ(searches({{"num_beams", 0}}), "");
+  EXPECT_THAT(run_tool("info '" + folder.string() + "'").err, HasSubstr("num_beams: expected"));
+}
+
 TEST(InfoVerb, ListsTheLanguagesOfAModelOfMany) {
   const std::string folder = goldens_folder() + "/languages/nllb";
   const auto [status, output, errors] = run_tool("info " + folder);

@@ -122,7 +122,7 @@ TEST_F(GgufKeys, TextsEndWithATurnToo) {
     spec.value("tokenizer.ggml.eot_token_id") = gguf_u32(1);
     spec.value("tokenizer.ggml.eom_token_id") = gguf_u32(0);
   });
-  EXPECT_THAT(load_model_folder(path).end_tokens, ElementsAre(0, 1));
+  EXPECT_THAT(load_model_folder(path).generation.end_tokens, ElementsAre(0, 1));
 }
 
 class GgufParts : public testing::Test {

@@ -38,7 +38,7 @@ TEST_P(GgufGoldens, StatesAndLogitsAreThoseOfTheModel) {
   EXPECT_EQ(folder.model_type, "llama");
   EXPECT_EQ(folder.path, path);
   EXPECT_EQ(folder.chat_template, "{{ messages }}");
-  EXPECT_THAT(folder.end_tokens, ElementsAre(2));
+  EXPECT_THAT(folder.generation.end_tokens, ElementsAre(2));
   const ModelFacts facts = folder.model->facts();
   EXPECT_THAT(std::vector({facts.start_id, facts.eos_id, facts.pad_id}), ElementsAre(1, 2, 2));
   expect_states_and_logits(folder.language_model(), golden);
@@ -196,7 +196,7 @@ TEST_F(HostileGgufModel, TensorsThatDoNotFit) {
 }
 
 TEST_F(HostileGgufModel, TokenizersThatCannotBe) {
-  value("tokenizer.ggml.model", gguf_string("t5"), "tokenizers of the kind 't5' are not read; expected");
+  value("tokenizer.ggml.model", gguf_string("rwkv"), "tokenizers of the kind 'rwkv' are not read; expected");
   value("tokenizer.ggml.pre", gguf_string("bloom"),
         "cuts text into words as 'bloom', which is not supported; expected one of gpt-2");
   value("tokenizer.ggml.pre", gguf_string("default"),

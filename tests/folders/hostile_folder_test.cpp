@@ -168,7 +168,7 @@ TEST_F(HostileFolder, SuppressedTokensMustExist) {
     generation["bad_words_ids"] = json::parse("[[5], [3, 4], [2], [5]]");
     generation["suppress_tokens"] = json::parse("[7]");
   });
-  EXPECT_THAT(load_model_folder(folder).suppressed, testing::ElementsAre(2, 5, 7));
+  EXPECT_THAT(load_model_folder(folder).generation.suppressed, testing::ElementsAre(2, 5, 7));
 }
 
 TEST_F(HostileFolder, SomethingMustBeLeftToSay) {

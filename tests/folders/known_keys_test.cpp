@@ -1,12 +1,18 @@
 #include "multihead/folders/known_keys.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/generation_config.h"
 #include "multihead/folders/generation_keys.h"
+#include "multihead/io/config.h"
 
 namespace mh {
 namespace {
@@ -104,15 +110,50 @@ TEST(GenerationKeys, AreNamedWhereTransformersWouldChooseOtherWords) {
                        "num_beams": 1, "bad_words_ids": [[3]], "transformers_version": "5"})"),
             "");
   EXPECT_EQ(remark(R"({"num_beams": 5, "early_stopping": true})", true), "");
-  EXPECT_EQ(remark(R"({"num_beams": 4})", true),
-            "generation_config.json: num_beams counts here as no default; the options of the call say how "
+  EXPECT_EQ(remark(R"({"do_sample": true})", true),
+            "generation_config.json: do_sample counts here as no default; the options of the call say how "
             "words are "
             "chosen");
   EXPECT_THAT(remark(R"({"temperature": 0.6, "top_p": 0.9, "do_sample": true})"),
               HasSubstr(": temperature and top_p count here as no defaults;"));
   EXPECT_THAT(remark(R"({"bad_words_ids": [[3], [4, 5]]})"), HasSubstr("bad_words_ids of several tokens"));
-  EXPECT_THAT(remark(R"({"forced_eos_token_id": 6})", true), HasSubstr("forced_eos_token_id"));
+  EXPECT_EQ(remark(R"({"forced_eos_token_id": [6]})", true), "");
+  EXPECT_THAT(remark(R"({"forced_eos_token_id": [5, 6]})", true), HasSubstr("forced_eos_token_id"));
+  EXPECT_THAT(remark(R"({"eos_token_id": [6, 7]})", true), HasSubstr("eos_token_id"));
   EXPECT_THAT(remark(R"({"x_y": 6})"), HasSubstr("x_y"));
+}
+
+TEST(GenerationKeys, OfATranslatorAreObeyedOrNamedUnlessTheyChooseNoWords) {
+  const std::set<std::string_view> chooses_none = {"max_time",
+                                                   "cache_implementation",
+                                                   "remove_invalid_values",
+                                                   "num_return_sequences",
+                                                   "output_scores",
+                                                   "output_logits",
+                                                   "return_dict_in_generate",
+                                                   "num_assistant_tokens",
+                                                   "target_lookbehind",
+                                                   "num_assistant_tokens_schedule",
+                                                   "assistant_confidence_threshold"};
+  const ModelFacts facts{
+      .source_vocabulary = 7, .vocabulary = 11, .max_positions = 20, .eos_id = 5, .start_id = 3};
+  const auto completed = [&](const std::string& json) {
+    SearchOptions options;
+    read_generation_config(json, "file", facts).complete(options);
+    return fmt::format("{} {} {} {} {}", to_json(options), options.suppressed.size(),
+                       options.end_tokens.size(), options.forced_first.value_or(-1),
+                       options.forced_last.value_or(-1));
+  };
+  for (const std::string_view key : generation_key_names()) {
+    std::string value = "6";
+    if (key.ends_with("_tokens") && key.find("suppress") != key.npos) value = "[6]";
+    if (key == "early_stopping" || key == "do_sample" || key == "renormalize_logits") value = "true";
+    if (key == "bad_words_ids") value = "[[6, 4]]";
+    const std::string json = fmt::format(R"({{"{}": {}}})", key, value);
+    const bool obeyed = completed(json) != completed("{}");
+    const bool named = generation_remark(json, "file", facts).find(key) != std::string::npos;
+    EXPECT_NE(obeyed || chooses_none.contains(key), named) << key;
+  }
 }
 
 }  // namespace

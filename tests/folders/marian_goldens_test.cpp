@@ -42,8 +42,8 @@ TEST_P(MarianGoldens, LogitsAreThoseOfTransformers) {
 TEST_P(MarianGoldens, GreedyTranslationsAreThoseOfTransformers) {
   const Golden golden(GetParam());
   const ModelFolder folder = load_model_folder(kFolder / GetParam());
-  EXPECT_THAT(folder.suppressed, testing::ElementsAre(folder.translator().config().pad_id));
-  EXPECT_EQ(test::greedy(folder.translator(), golden.source, kNewTokens, folder.suppressed),
+  EXPECT_THAT(folder.generation.suppressed, testing::ElementsAre(folder.translator().config().pad_id));
+  EXPECT_EQ(test::greedy(folder.translator(), golden.source, kNewTokens, folder.generation.suppressed),
             golden.lists("greedy"));
 }
 

@@ -84,7 +84,7 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
   EXPECT_EQ(c.dropout.weights, 0.125f);
   EXPECT_EQ(c.dropout.activation, 0.0625f);
   EXPECT_THAT((std::vector{c.pad_id, c.eos_id, c.decoder_start_id}), ElementsAre(kPadId, kEndId, kPadId));
-  EXPECT_THAT(folder.suppressed, ElementsAre(kPadId));
+  EXPECT_THAT(folder.generation.suppressed, ElementsAre(kPadId));
   EXPECT_EQ(folder.source_tokens().to_json(), source.to_json());
   EXPECT_EQ(folder.target_tokens().to_json(), shape.share_embeddings ? source.to_json() : target.to_json());
 }

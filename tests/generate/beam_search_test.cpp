@@ -19,6 +19,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 // A model whose translations end after a few tokens, some early and some late.
 class BeamSearchTest : public testing::Test {
@@ -105,6 +106,47 @@ TEST_F(BeamSearchTest, EndsEarlyOnlyWhenNothingWouldChange) {
     expect_as_naive({.beam_size = 4, .n_best = 1, .length_penalty = {.alpha = alpha}, .max_length = 11});
     expect_as_naive({.beam_size = 4, .n_best = 2, .length_penalty = {.alpha = alpha}, .max_length = 11});
   }
+}
+
+TEST_F(BeamSearchTest, LooksForBetterOnesAsLongAsEarlyStoppingSays) {
+  int changed = 0;
+  for (const double alpha : {-0.5, 0.0, 1.0, 2.0}) {
+    for (const EarlyStopping stopping :
+         {EarlyStopping::kTrue, EarlyStopping::kFalse, EarlyStopping::kNever}) {
+      SCOPED_TRACE(testing::Message() << alpha << ", " << name_of(stopping, kEarlyStoppingNames));
+      const auto with = [&](std::optional<EarlyStopping> one) {
+        return SearchOptions{.beam_size = 3,
+                             .n_best = 3,
+                             .length_penalty = {.alpha = alpha},
+                             .early_stopping = one,
+                             .max_length = 12};
+      };
+      expect_as_naive(with(stopping));
+      const auto found = search(with(stopping)), usual = search(with(std::nullopt));
+      for (size_t s = 0; s < found.size(); ++s) changed += found[s].back().tokens != usual[s].back().tokens;
+    }
+  }
+  EXPECT_GT(changed, 3);
+}
+
+TEST_F(BeamSearchTest, AForcedLastTokenEndsWhatReachesTheLongestLength) {
+  const SearchOptions options{.beam_size = 2, .n_best = 2, .max_length = 6};
+  SearchOptions forced = options;
+  forced.forced_last = kEnd;
+  int reached = 0;
+  for (const auto& hypotheses : search(forced)) {
+    for (const Hypothesis& one : hypotheses) {
+      EXPECT_TRUE(one.ended);
+      EXPECT_LE(one.tokens.size(), 5u);
+      if (one.tokens.size() < 5) continue;
+      ++reached;
+      EXPECT_EQ(one.log_probabilities.back(), 0);
+      EXPECT_NEAR(one.score, one.log_probability / 6, 1e-6);
+    }
+  }
+  EXPECT_GT(reached, 0);
+  forced.forced_last = 999;
+  EXPECT_THAT([&] { search(forced); }, ThrowsMessage<UsageError>(HasSubstr("forced_last")));
 }
 
 TEST_F(BeamSearchTest, HypothesesStopWhereTheRuleSaysSo) {

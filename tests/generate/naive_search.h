@@ -43,7 +43,7 @@ inline std::vector<double> next_log_probabilities(EncoderDecoder& model, const s
   return log_softmax(logits);
 }
 
-/// No early end by proof, no length factor: a sentence is done when beam_size hypotheses have ended or at
+/// No early end by proof, no length factor: a sentence is done when beam_size hypotheses have ended, as early_stopping says, or at
 /// max_length. stop: a token at which hypotheses stop; -1: none.
 inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::vector<int32_t>& source,
                                             const SearchOptions& options,
@@ -60,7 +60,7 @@ inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::ve
     double total;
     float log_probability;
   };
-  const auto beam = static_cast<size_t>(options.beam_size);
+  const auto beam = static_cast<size_t>(options.beam());
   const EncoderDecoderConfig& config = model.config();
   std::vector<Growing> growing(1);
   std::vector<Hypothesis> finished;
@@ -73,7 +73,7 @@ inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::ve
         if (given && token != prefix[static_cast<size_t>(step)]) continue;
         if (!given && token != config.eos_id && (token == config.pad_id || token == config.decoder_start_id))
           continue;
-        if (token == config.eos_id && step < options.min_length) continue;
+        if (token == config.eos_id && step < options.shortest()) continue;
         const double p = next[static_cast<size_t>(token)];
         all.push_back({row, token, growing[row].total + p, static_cast<float>(p)});
       }
@@ -86,7 +86,7 @@ inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::ve
       std::vector<float> log_probabilities = growing[row].log_probabilities;
       log_probabilities.push_back(log_probability);
       const bool ended = token == config.eos_id, stopped = token == stop;
-      const bool last = step + 1 == options.max_length;
+      const bool last = step + 1 == options.longest();
       if (last && rank >= beam) break;
       if (!ended) tokens.push_back(token);
       if ((ended || stopped || last) && rank < beam) {
@@ -100,10 +100,16 @@ inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::ve
       if (!ended && !stopped && !last) next.push_back({tokens, total, log_probabilities});
     }
     growing = std::move(next);
-    if (finished.size() >= beam) break;
+    std::stable_sort(finished.begin(), finished.end(),
+                     [](const auto& a, const auto& b) { return a.score > b.score; });
+    if (finished.size() < beam || growing.empty()) continue;
+    if (beam == 1 || options.early_stopping.value_or(EarlyStopping::kTrue) == EarlyStopping::kTrue) break;
+    const LengthPenalty& penalty = options.length_penalty;
+    const bool reaches_longest =
+        options.early_stopping == EarlyStopping::kNever && penalty.alpha.value_or(1) > 0;
+    const int32_t length = reaches_longest ? options.longest() : step + 1;
+    if (growing[0].total / penalty.factor(length) <= finished[beam - 1].score) break;
   }
-  std::stable_sort(finished.begin(), finished.end(),
-                   [](const auto& a, const auto& b) { return a.score > b.score; });
   finished.resize(std::min(finished.size(), static_cast<size_t>(options.n_best)));
   return finished;
 }

@@ -53,6 +53,7 @@ TEST(BartText, TranslationsAreThoseOfTransformers) {
   EXPECT_EQ(golden.folder.generation_remark, "");
   TranslateOptions options;
   options.search.max_length = 24;
+  options.search.early_stopping = EarlyStopping::kTrue;
   EXPECT_EQ(translate_text(golden.folder, golden.texts, options), golden.translations);
 }
 

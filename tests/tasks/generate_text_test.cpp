@@ -98,6 +98,7 @@ TEST_F(GenerateText, SearchesStopAtStopStringsAsTransformersDoes) {
       options.generate.next_token = NextToken::kBeam;
       options.generate.beam_size = given["num_beams"];
       options.generate.length_penalty.alpha = given["length_penalty"];
+      if (given["early_stopping"] == true) options.generate.early_stopping = EarlyStopping::kTrue;
     }
     const GeneratedText found = generate_text(folder, {expected["prompt"]}, options).at(0);
     std::vector<int32_t> tokens = expected["tokens"];
@@ -140,7 +141,7 @@ TEST_F(GenerateText, ABeamSearchGivesItsTextAtTheEnd) {
 
 TEST_F(GenerateText, TheEndOfThePositionsIsSaid) {
   GenerateTextOptions options = greedy(1000);
-  options.generate.filters.suppressed = folder.end_tokens;
+  options.generate.filters.suppressed = folder.generation.end_tokens;
   std::vector<std::string> remarks;
   options.remark = [&](const std::string& line) { remarks.push_back(line); };
   EXPECT_EQ(generate_text(folder, {"two"}, options)[0].generated.end, GenerationEnd::kMaxPositions);
@@ -158,7 +159,7 @@ TEST_F(GenerateText, LongPromptsLoseTheirBeginningSoThatNewTokensFit) {
   for (const auto& [new_tokens, stay] : {std::pair{7, 60}, {33, 34}, {34, 34}, {1000, 34}, {1, 66}}) {
     GenerateTextOptions options = greedy(new_tokens);
     options.remark = [&](const std::string& line) { remarks.push_back(line); };
-    options.generate.filters.suppressed = folder.end_tokens;
+    options.generate.filters.suppressed = folder.generation.end_tokens;
     remarks.clear();
     const auto found = generate_text(folder, {"two", prompt}, options);
     EXPECT_EQ(found[1].prompt, std::vector<int32_t>(whole.end() - stay, whole.end()));
@@ -314,7 +315,7 @@ TEST_F(GenerateText, AChatEndsWithItsEndToken) {
   GenerateTextOptions options = greedy(5);
   options.chat = true;
   options.system = "x";
-  folder.end_tokens.clear();
+  folder.generation.end_tokens.clear();
   const auto found = generate_text(folder, {"two"}, options).at(0);
   const Tokenizer& tokenizer = *folder.tokenizer;
   EXPECT_EQ(found.prompt, tokenizer.encode_ids(ChatTemplate::of(folder).prompt("two", "x"), false));
@@ -378,6 +379,7 @@ TEST(SlowSmolLm2Text, IsThatOfTransformers) {
                         .filters = {.repetition_penalty = given.value("repetition_penalty", 1.0)},
                         .beam_size = given.value("num_beams", 1),
                         .length_penalty = {.alpha = given.value("length_penalty", 1.0)},
+                        .early_stopping = EarlyStopping::kTrue,
                         .max_new_tokens = given["max_new_tokens"]};
     const GeneratedText found = generate_text(folder, {expected["prompt"]}, options).at(0);
     EXPECT_EQ(found.prompt, expected["prompt_ids"].get<std::vector<int32_t>>());

@@ -92,6 +92,7 @@ TEST_P(Languages, TranslationsIntoTwoLanguagesAreThoseOfTransformers) {
   const json texts = json::parse(read_file(kLanguages / (name + ".texts.json")));
   TranslateOptions options{.source = first};
   options.search.max_length = 24;
+  options.search.early_stopping = EarlyStopping::kTrue;
   for (const auto& [key, language] : {std::pair("into_second", second), std::pair("into_first", first)}) {
     if (starts_decoder() && language == first) continue;
     options.target = language;

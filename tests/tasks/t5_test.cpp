@@ -47,6 +47,7 @@ TEST(T5Text, TranslationsAreThoseOfTransformers) {
   const T5Texts golden;
   TranslateOptions options;
   options.search.max_length = 24;
+  options.search.early_stopping = EarlyStopping::kTrue;
   EXPECT_EQ(translate_text(golden.folder, golden.texts, options), golden.translations);
 }
 

@@ -68,7 +68,7 @@ TEST_F(TranslateText, NeverWritesWhatTheFolderForbids) {
   const std::string before = translate_text(folder, {kLines[1]}, options).at(0);
   const auto ids = folder.tokenizer->encode_ids(kLines[1]);
   const int32_t first = translate(folder.translator(), {&ids, 1}, options)[0][0].tokens.at(0);
-  folder.suppressed = {first};
+  folder.generation.suppressed = {first};
   EXPECT_NE(translate_text(folder, {kLines[1]}, options).at(0), before);
 }
 

@@ -11,6 +11,8 @@
 #include "multihead/folders/families/marian.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_contents.h"
+#include "multihead/folders/folder_source.h"
+#include "multihead/folders/generation_config.h"
 #include "multihead/folders/saved_config.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_fit.h"
@@ -49,13 +51,21 @@ Tokenizers tokenizers_of(const SavedModel& saved, const SaveOptions& options) {
   return {there(saved.folder->tokenizer), there(saved.folder->target_tokenizer)};
 }
 
+/// How a text is searched for: as the folder says that was read.
+std::string generation_config_of(const EncoderDecoder& model, const ModelFolder* read) {
+  if (read == nullptr || read->source == nullptr)
+    return write_generation_config(model.config(), {.early_stopping = EarlyStopping::kTrue});
+  if (read->source->has(kGenerationConfigFile)) return read->source->read(kGenerationConfigFile);
+  return write_generation_config(model.config(), read->generation);
+}
+
 std::map<std::string, std::string> small_files_of(const EncoderDecoder& model, const Tokenizers& tokenizers,
-                                                  int beam_size) {
+                                                  const ModelFolder* read) {
   const ModelFacts facts = model.facts();
   refuse_to_save_mismatch(tokenizers.source, facts.source_vocabulary, facts, "source");
   refuse_to_save_mismatch(tokenizers.target, facts.vocabulary, facts, "target");
   std::map<std::string, std::string> files;
-  files[kGenerationConfigFile] = write_generation_config(model.config(), beam_size);
+  files[kGenerationConfigFile] = generation_config_of(model, read);
   if (tokenizers.source != nullptr) {
     const auto of_tokenizer = tokenizers.source->files(kTokenizerFile);
     if (of_tokenizer.contains(kTokenizerFile))
@@ -81,8 +91,8 @@ FolderContents encoder_decoder_contents(const SavedModel& saved, const SaveOptio
   contents.place = [type, tying](std::string_view parameter) {
     return encoder_decoder_place(type, parameter, tying);
   };
-  contents.small_files = [&model, tokenizers = tokenizers_of(saved, options), beam = options.beam_size] {
-    return small_files_of(model, tokenizers, beam);
+  contents.small_files = [&model, tokenizers = tokenizers_of(saved, options), read = saved.folder] {
+    return small_files_of(model, tokenizers, read);
   };
   contents.config = [&model, type, tying, numbers = options.type](const std::vector<std::string>& own_files) {
     return with_number_type(write_encoder_decoder_config(shape_of(model.config()), type, tying, own_files),

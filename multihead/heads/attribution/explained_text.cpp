@@ -71,7 +71,7 @@ int default_position(const ObservedTokens& tokens, int first, bool translation) 
 Replacement replacement_of(const ModelFolder& folder, const Tokenizer& tokenizer) {
   std::optional<int32_t> id = mask_id(folder, tokenizer);
   if (!id) id = tokenizer.unknown_id();
-  if (!id && !folder.end_tokens.empty()) id = folder.end_tokens[0];
+  if (!id && !folder.generation.end_tokens.empty()) id = folder.generation.end_tokens[0];
   if (!id && folder.model->facts().eos_id >= 0) id = folder.model->facts().eos_id;
   if (!id || *id >= tokenizer.size())
     throw UsageError("the tokenizer has no mask, unknown or end token to put in place of others");

@@ -24,7 +24,7 @@ TEST(SpecialIds, BeyondTheVocabularyOfGpt2AreNone) {
   EXPECT_EQ(found.model->facts().eos_id, -1);
   EXPECT_EQ(found.model->facts().start_id, -1);
   EXPECT_EQ(found.model->facts().pad_id, -1);
-  EXPECT_THAT(found.end_tokens, testing::ElementsAre(3));
+  EXPECT_THAT(found.generation.end_tokens, testing::ElementsAre(3));
   EXPECT_EQ(found.remark(),
             (folder.folder / "config.json").string() +
                 ": bos_token_id 61, eos_token_id 61 and pad_token_id 61 are beyond the vocabulary of 61 "

@@ -96,8 +96,8 @@ TEST_P(TranslatorGoldens, TranslationsWithBeamsOfOneToFiveAreThoseOfTransformers
                       .n_best = beam,
                       .length_penalty = {.alpha = penalty},
                       .max_length = kMostNewTokens,
-                      .suppressed = folder.suppressed,
-                      .forced_first = folder.forced_first};
+                      .suppressed = folder.generation.suppressed,
+                      .forced_first = folder.generation.forced_first};
     TokenLists found;
     std::vector<float> scores;
     for (const auto& hypotheses : translate(folder.translator(), golden.sources, options)) {
@@ -142,7 +142,7 @@ TEST_P(TranslatorGoldens, WhatIsSavedIsReadAgainAndHasTheSameFiles) {
   save_model_folder(scratch / "saved", folder);
   const ModelFolder again = load_model_folder(scratch / "saved");
   expect_states_and_logits_of(again.translator(), golden);
-  EXPECT_EQ(again.forced_first, folder.forced_first);
+  EXPECT_EQ(again.generation.forced_first, folder.generation.forced_first);
   const SafetensorsFile before = SafetensorsFile::open(golden.folder / "model.safetensors"),
                         after = SafetensorsFile::open(scratch / "saved" / "model.safetensors");
   for (const std::string& name : after.names()) {
@@ -195,8 +195,8 @@ TEST(BartFolder, SaysWhichTokensAreForced) {
   };
   const ModelFolder plain = of("bart", "plain"), scaled = of("bart", "scaled_bf16"),
                     alone = of("bart", "alone");
-  EXPECT_EQ(plain.forced_first, 0);
-  EXPECT_EQ(scaled.forced_first, std::nullopt);
+  EXPECT_EQ(plain.generation.forced_first, 0);
+  EXPECT_EQ(scaled.generation.forced_first, std::nullopt);
   EXPECT_EQ(plain.model->facts().start_id, 2);
   EXPECT_EQ(alone.model->facts().start_id, 7);
   EXPECT_EQ(of("mbart", "untied").model->facts().start_id,
@@ -247,7 +247,7 @@ TEST(BartFolder, ConfigurationsWithoutAFileForSearchesSayTheForcedTokenThemselve
   const test::DamagedGolden folder("bart", "plain");
   std::filesystem::remove(folder.folder / "generation_config.json");
   folder.with([](json& config) { config["forced_bos_token_id"] = 11; });
-  EXPECT_EQ(load_model_folder(folder.folder).forced_first, 11);
+  EXPECT_EQ(load_model_folder(folder.folder).generation.forced_first, 11);
   folder.with([](json& config) {
     config["forced_bos_token_id"] = nullptr;
     config["force_bos_token_to_be_generated"] = true;
@@ -255,9 +255,9 @@ TEST(BartFolder, ConfigurationsWithoutAFileForSearchesSayTheForcedTokenThemselve
     config["no_repeat_ngram_size"] = 3;
   });
   const ModelFolder found = load_model_folder(folder.folder);
-  EXPECT_EQ(found.forced_first, 9);
+  EXPECT_EQ(found.generation.forced_first, 9);
   EXPECT_EQ(found.remark(), "");
-  EXPECT_EQ(found.no_repeat_ngram, 3);
+  EXPECT_EQ(found.generation.no_repeat_ngram, 3);
   EXPECT_EQ(found.generation_remark, "");
 }
 
@@ -271,16 +271,15 @@ TEST(BartFolder, SearchSettingsThatAreNotDoneAreNamed) {
   EXPECT_EQ(remark("num_beams", 5), "");
   EXPECT_THAT(remark("decoder_start_token_id", 3),
               HasSubstr("decoder_start_token_id counts here as no default"));
-  EXPECT_THAT(remark("min_length", 56), HasSubstr("min_length"));
-  EXPECT_THAT(remark("length_penalty", 2.0), HasSubstr("length_penalty"));
-  EXPECT_THAT(remark("forced_eos_token_id", 7), HasSubstr("forced_eos_token_id"));
+  EXPECT_THAT(remark("repetition_penalty", 2.0), HasSubstr("repetition_penalty"));
+  EXPECT_THAT(remark("forced_eos_token_id", {7, 8}), HasSubstr("forced_eos_token_id"));
 }
 
 TEST(BartFolder, APrefixBeginsWithTheForcedToken) {
   const TranslatorGolden golden("bart", "plain");
   const ModelFolder folder = load_model_folder(golden.folder);
   TranslateOptions options;
-  options.search.forced_first = folder.forced_first;
+  options.search.forced_first = folder.generation.forced_first;
   const TokenLists one = {golden.sources[0]};
   const TokenLists right = {{0, 17}}, wrong = {{17}};
   const auto found = translate(folder.translator(), one, options, right);
