@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "multihead/folders/class_steps.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/piece_tokenizers.h"
 #include "multihead/folders/tokenizer_class.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_settings.h"
@@ -26,38 +26,8 @@
 namespace mh {
 namespace {
 
-constexpr const char* kSourceModel = "source.spm";
-constexpr const char* kTargetModel = "target.spm";
-constexpr const char* kVocabulary = "vocab.json";
-constexpr const char* kTargetVocabulary = "target_vocab.json";
-
-std::string read_required(const FolderSource& folder, const char* name) {
-  if (!folder.has(name)) {
-    throw FileError(
-        fmt::format(
-            "there is no {}, which SentencePiece tokenizers ({}, {}, {}) need; copy the whole folder again",
-            folder.path_of(name), kSourceModel, kTargetModel, kVocabulary),
-        ENOENT);
-  }
-  return folder.read(name);
-}
-
 void note(std::string line, std::vector<std::string>& remarks) {
   if (!line.empty()) remarks.push_back(std::move(line));
-}
-
-/// Those of the class that opens the tokenizer.
-std::optional<LanguageCodes> languages_of(const TokenizerSettings& settings, const TokenizerParts& parts) {
-  const ChosenClass chosen = choose_tokenizer_class(settings.model_type, settings.named_class, false);
-  if (chosen.codes == CodePlace::kNone || !settings.translates) return std::nullopt;
-  LanguageCodes codes = codes_among(parts);
-  if (codes.ids.empty()) return std::nullopt;
-  const bool behind =
-      chosen.kind == TokenizerClass::kNllb && settings.options.legacy_behaviour.value_or(false);
-  codes.place = behind ? CodePlace::kBehind : chosen.codes;
-  codes.source_name = settings.options.language.value_or("");
-  codes.target_name = settings.target_language;
-  return codes;
 }
 
 /// tokenizer.json with what the files beside it say, and target_tokenizer.json as it is written.
@@ -74,7 +44,7 @@ FolderTokenizers read_json_tokenizers(const FolderSource& folder) {
     found.remarks = settings.remarks;
     for (std::string& line : apply_settings(settings, path, byte_level, parts))
       found.remarks.push_back(std::move(line));
-    found.languages = languages_of(settings, parts);
+    found.languages = codes_of(settings, parts);
     found.source = naming(path, [&] { return Tokenizer(std::move(parts)); });
   }
   if (folder.has(kTargetTokenizerFile)) {
@@ -165,97 +135,13 @@ FolderTokenizers read_pieces(const FolderSource& folder) {
   return found;
 }
 
-using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
-
-/// vocab.json: {"token": id, ...}
-struct VocabularyFile {
-  std::string name, path, bytes;
-  Vocabulary ids = {};
-
-  VocabularyFile(const FolderSource& folder, const char* file)
-      : name(file), path(folder.path_of(file)), bytes(read_required(folder, file)) {
-    const auto document = parse_json_strictly(bytes, path);
-    if (!document.is_object())
-      throw FormatError(
-          fmt::format("{}: expected an object of tokens and ids, got {}", path, json_excerpt(document)));
-    ids.reserve(document.size());
-    for (const auto& [token, id] : document.items()) {
-      // The tokenizer checks that ids have no holes, so that none is above their number.
-      if (!id.is_number_unsigned() || id.get<uint64_t>() >= document.size()) {
-        throw FormatError(fmt::format("{}: the id of {}: expected 0 to {}, got {}", path, in_quotes(token),
-                                      document.size() - 1, json_excerpt(id)));
-      }
-      ids.emplace_back(token, id.get<int32_t>());
-    }
-  }
-};
-
-/// tokenizer_config.json, where there is one.
-struct SpecialTokensFile {
-  std::string bytes = {};
-  SpecialTokens tokens = {};
-
-  explicit SpecialTokensFile(const FolderSource& folder) {
-    if (folder.has(kTokenizerConfigFile)) {
-      bytes = folder.read(kTokenizerConfigFile);
-      tokens = read_tokenizer_config(bytes, folder.path_of(kTokenizerConfigFile));
-    }
-    if (tokens.unknown.empty()) tokens.unknown = "<unk>";
-  }
-};
-
-/// One of the two, from a SentencePiece model and a vocabulary.
-Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, const VocabularyFile& vocabulary,
-                              const SpecialTokensFile& special, TokenizerSettings& settings) {
-  const std::string pieces = read_required(folder, model);
-  TokenizerParts parts = read_sentencepiece_model(pieces, folder.path_of(model));
-  try {
-    use_vocabulary(parts, vocabulary.ids, special.tokens.unknown);
-    const std::string& end = special.tokens.end;
-    PostProcessorStep& template_step = parts.post_processors.emplace_back();
-    template_step.single = {{.sequence = 'A'}, {.special = end}};
-    for (const std::string& token : {end, special.tokens.unknown, special.tokens.pad}) {
-      const auto found = std::find_if(vocabulary.ids.begin(), vocabulary.ids.end(),
-                                      [&](const auto& entry) { return entry.first == token; });
-      if (found == vocabulary.ids.end())
-        throw FormatError(fmt::format("the vocabulary lacks the token {}", in_quotes(token)));
-      parts.added_tokens.push_back({.id = found->second, .content = token});
-      if (token == end)
-        template_step.special_tokens.push_back({.name = token, .ids = {found->second}, .tokens = {token}});
-    }
-    parts.language_code = true;
-    parts.cut = settings.cut;
-    parts.decoders[0].trims_ends = true;
-    parts.files = {{model, pieces}, {vocabulary.name, vocabulary.bytes}};
-    if (!special.bytes.empty()) parts.files[kTokenizerConfigFile] = special.bytes;
-    note(unused_settings(settings, folder.path_of(model), parts), settings.remarks);
-    return Tokenizer(std::move(parts));
-  } catch (const FormatError& error) {
-    throw FormatError(fmt::format("{}: {}", vocabulary.path, error.what()));
-  }
-}
-
-FolderTokenizers read_opus_tokenizers(const FolderSource& folder) {
-  const SpecialTokensFile special(folder);
-  const VocabularyFile vocabulary(folder, kVocabulary);
-  std::optional<VocabularyFile> own;
-  if (folder.has(kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
-  const VocabularyFile& of_target = own ? *own : vocabulary;
-  TokenizerSettings settings = read_tokenizer_settings(folder);
-  FolderTokenizers found{.source_file = vocabulary.path, .target_file = of_target.path};
-  found.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special, settings);
-  found.target = read_opus_tokenizer(folder, kTargetModel, of_target, special, settings);
-  found.remarks = std::move(settings.remarks);
-  return found;
-}
-
 }  // namespace
 
 FolderTokenizers read_folder_tokenizers(const FolderSource& folder) {
   FolderTokenizers found = read_json_tokenizers(folder);
-  const bool opus = folder.has(kSourceModel) || folder.has(kTargetModel);
   if (found.source || found.target) return found;
-  if (opus) return read_opus_tokenizers(folder);
+  if (has_opus_tokenizers(folder)) return read_opus_tokenizers(folder);
+  if (has_m2m100_tokenizer(folder)) return read_m2m100_tokenizer(folder);
   return folder.has(kPiecesFile) ? read_pieces(folder) : found;
 }
 

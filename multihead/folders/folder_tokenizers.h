@@ -1,11 +1,9 @@
-// Finds the tokenizers of a model folder, in either of two layouts:
+// Finds the tokenizers of a model folder, in the first of these layouts that it has:
 //
-//   tokenizer.json, and target_tokenizer.json for a vocabulary of the target's own
-//   source.spm, target.spm, vocab.json, and target_vocab.json for a vocabulary of the target's own: OPUS's
-//   (Tiedemann and Thottingal 2020), which transformers' MarianTokenizer opens
-//
-// Files beside tokenizer.json say more of that tokenizer (tokenizer_settings.h). The second has SentencePiece models, whose pieces take the ids of vocab.json; a piece that is not there is <unk>. A
-// text gets </s> behind it. ">>deu<<" at its start is a token: the language that a model of several is to write.
+//   tokenizer.json, and target_tokenizer.json for a vocabulary of the target's own; files beside it say more of it
+//   (tokenizer_settings.h)
+//   source.spm and target.spm, or sentencepiece.bpe.model, with vocab.json (piece_tokenizers.h)
+//   tokenizer.model
 #pragma once
 
 #include <optional>

@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/tokenizer_settings.h"
 #include "multihead/generate/search.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer_parts.h"
@@ -92,12 +93,20 @@ int32_t LanguageCodes::id_of(std::string_view name, std::string_view setting) co
                                in_quotes(name), names_of(*this)));
 }
 
-LanguageCodes codes_among(const TokenizerParts& parts) {
+std::optional<LanguageCodes> codes_of(const TokenizerSettings& settings, const TokenizerParts& parts) {
+  const ChosenClass chosen = choose_tokenizer_class(settings.model_type, settings.named_class, false);
+  if (chosen.codes == CodePlace::kNone || !settings.translates) return std::nullopt;
   LanguageCodes codes;
   for (const AddedToken& token : parts.added_tokens) {
     if (const std::string_view name = language_of(token.content); !name.empty())
       codes.ids.emplace(name, token.id);
   }
+  if (codes.ids.empty()) return std::nullopt;
+  const bool behind =
+      chosen.kind == TokenizerClass::kNllb && settings.options.legacy_behaviour.value_or(false);
+  codes.place = behind ? CodePlace::kBehind : chosen.codes;
+  codes.source_name = settings.options.language.value_or("");
+  codes.target_name = settings.target_language;
   return codes;
 }
 

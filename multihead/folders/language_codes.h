@@ -21,6 +21,7 @@ namespace mh {
 struct ModelFolder;
 struct SearchOptions;
 struct TokenizerParts;
+struct TokenizerSettings;
 
 /// The codes of one translation. Nothing: the folder says none.
 struct LanguagePair {
@@ -42,8 +43,9 @@ struct LanguageCodes {
   int32_t id_of(std::string_view name, std::string_view setting) const;
 };
 
-/// The languages whose codes a tokenizer has among its added tokens; their `ids` may be empty.
-LanguageCodes codes_among(const TokenizerParts& parts);
+/// The languages whose codes a translator's tokenizer has among its added tokens, where the class that opens it puts codes around
+/// texts.
+std::optional<LanguageCodes> codes_of(const TokenizerSettings& settings, const TokenizerParts& parts);
 
 /// What the folder says, completed: its codes are those of a translator that begins as its files have it.
 void complete_codes(const ModelFolder& folder, LanguageCodes& codes);

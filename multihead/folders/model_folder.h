@@ -6,7 +6,9 @@
 //   tokenizer.json           the tokenizer, in Hugging Face's format
 //   target_tokenizer.json    the tokenizer of the target, if the vocabularies are separate
 //   source.spm, target.spm, vocab.json, target_vocab.json
-//                            in place of both, in OPUS's folders (folders/folder_tokenizers.h)
+//                            in place of both, in OPUS's folders (folders/piece_tokenizers.h)
+//   sentencepiece.bpe.model, vocab.json
+//                            in M2M-100's
 //   tokenizer_config.json    which class opens it, and the special tokens
 //   generation_config.json   how generate() starts, searches and ends, and which tokens it never generates
 //

@@ -23,6 +23,7 @@ const KeyNames kTokenizerKeys = {"tokenizer_class",
                                  "legacy_behaviour",
                                  "src_lang",
                                  "tgt_lang",
+                                 "language_codes",
                                  "add_bos_token",
                                  "add_eos_token",
                                  "clean_up_tokenization_spaces",
@@ -62,7 +63,6 @@ constexpr KeyRule kRules[] = {
     {.key = "verbose"},
     {.key = "source_lang"},
     {.key = "target_lang"},
-    {.key = "language_codes"},    // M2M-100: which list of them
     {.key = "num_madeup_words"},  // rows of the model without a token
     {.key = "separate_vocabs"},   // target_vocab.json says so
     // padding, of which there is none here; truncation that a caller may ask for

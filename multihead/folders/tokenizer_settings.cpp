@@ -83,6 +83,7 @@ class Reader {
     if (const std::string language = root.text("src_lang", ""); !language.empty())
       options.language = language;
     settings_.target_language = root.text("tgt_lang", "");
+    settings_.language_codes = root.text("language_codes", "");
     settings_.add_bos_token = flag_of(root, "add_bos_token");
     settings_.add_eos_token = flag_of(root, "add_eos_token");
     settings_.clean_up_spaces = root.flag("clean_up_tokenization_spaces", false);

@@ -45,6 +45,7 @@ struct TokenizerSettings {
   std::optional<TextEnd> cut = {};       // truncation_side
   std::optional<bool> gives_types = {};  // model_input_names; unset: as the class does
   std::string target_language = {};      // tgt_lang; src_lang is among the options
+  std::string language_codes = {};       // of M2M-100: the name of the list of its languages
   bool translates = false;               // config.json is that of a translator
   // Tokens to add, in this order.
   std::vector<TokenToAdd> listed = {};                        // added_tokens_decoder, or added_tokens.json

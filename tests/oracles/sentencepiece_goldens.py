@@ -28,6 +28,11 @@ KINDS = {
 }
 
 
+def write_rules(path):
+    path.write_text("".join("\t".join(" ".join(f"{ord(c):X}" for c in side) for side in (old, new)) + "\n"
+                            for new, olds in RULES.items() for old in olds))
+
+
 def train(lines, **settings):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -63,8 +68,7 @@ def main():
     lines = SMALL.read_text(encoding="utf-8").splitlines() * 6 + torture[:10]
     with tempfile.TemporaryDirectory() as temporary:
         rules = pathlib.Path(temporary) / "rules.tsv"
-        rules.write_text("".join("\t".join(" ".join(f"{ord(c):X}" for c in side) for side in (old, new)) + "\n"
-                                 for new, olds in RULES.items() for old in olds))
+        write_rules(rules)
         own = {"unigram": dict(normalization_rule_tsv=str(rules)), "unigram_bytes": dict(normalization_rule_name="identity"),
                "bpe": dict(normalization_rule_tsv=str(rules)), "bpe_bytes": dict(normalization_rule_name="identity")}
         made = {kind: train(lines, **settings, **own[kind]) for kind, settings in KINDS.items()}

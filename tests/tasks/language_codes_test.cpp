@@ -130,8 +130,44 @@ INSTANTIATE_TEST_SUITE_P(Folders, Languages,
                          testing::Values(ManyLanguages{"mbart", "en_XX", "de_DE"},
                                          ManyLanguages{"mbart50", "en_XX", "gl_ES"},
                                          ManyLanguages{"nllb", "eng_Latn", "zho_Hant"},
-                                         ManyLanguages{"nllb_legacy", "eng_Latn", "deu_Latn"}),
+                                         ManyLanguages{"nllb_legacy", "eng_Latn", "deu_Latn"},
+                                         ManyLanguages{"m2m100", "en", "de"}),
                          [](const auto& of) { return std::string(of.param.name); });
+
+// In texts they are tokens where special_tokens_map.json lists them, as in the folders that were published.
+TEST(M2m100Codes, AreTokensInTextsWhereTheyAreListed) {
+  const test::ScratchFolder scratch;
+  const std::filesystem::path plain = scratch / "plain";
+  std::filesystem::copy(kLanguages / "m2m100", plain, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(plain / "special_tokens_map.json");
+  const json codes = json::parse(read_file(kLanguages / "m2m100.texts.json"))["codes"];
+  const std::vector<std::string> texts = codes["of"];
+  for (const auto& [path, key] : {std::pair(kLanguages / "m2m100", "listed"), std::pair(plain, "unlisted")}) {
+    const ModelFolder folder = load_model_folder(path);
+    EXPECT_EQ(folder.remark(), "");
+    ModelText text(folder, {.languages = language_pair(folder, "en", "")});
+    EXPECT_EQ(text.sources(texts, {.name = "source"}), codes[key].get<Ids>()) << key;
+    EXPECT_EQ(folder.source_tokens().encode_ids(texts[0]), codes[key][0].get<std::vector<int32_t>>()) << key;
+  }
+}
+
+TEST(M2m100Codes, AreThoseOfTheListThatIsNamed) {
+  const test::ScratchFolder scratch;
+  const std::filesystem::path path = scratch / "m2m100";
+  std::filesystem::copy(kLanguages / "m2m100", path, std::filesystem::copy_options::recursive);
+  const auto name_list = [&](const char* list) {
+    test::edit_json(path / "tokenizer_config.json", [&](json& config) { config["language_codes"] = list; });
+  };
+  name_list("fairseq");
+  test::expect_one_line_error(
+      [&] { load_model_folder(path); },
+      "tokenizer_config.json: language_codes: expected m2m100 or wmt21, got 'fairseq'", "no list");
+  name_list("wmt21");
+  const Tokenizer tokenizer = load_tokenizer(path);
+  EXPECT_EQ(tokenizer.size(), load_tokenizer(kLanguages / "m2m100").size() - 92);
+  EXPECT_EQ(tokenizer.id_of("__de__"), tokenizer.size() - 1);
+  EXPECT_EQ(tokenizer.id_of("__af__"), std::nullopt);
+}
 
 TEST(LanguageNames, ArePerhapsTheirFirstPart) {
   const ModelFolder folder = load_model_folder(kLanguages / "nllb");
