@@ -39,7 +39,7 @@ void run_check(const CheckFlags& flags) {
   flags.settings.take(options);
   const ModelFolder folder = load_model(flags.model);
   if (!flags.request.empty()) {
-    const CheckTexts texts = check_texts(folder, options.texts, options.new_tokens);
+    const CheckTexts texts = check_texts(folder, options.texts, options.new_tokens, options.languages);
     write_file_atomically(flags.request, check_request(folder, texts, thread_count()));
     return;
   }

@@ -18,6 +18,7 @@
 #include "cli/convert_sentences.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
+#include "cli/setting_flags.h"
 #include "cli/stop_signals.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -47,6 +48,7 @@ struct ConvertFlags {
   SmallWeights precision = SmallWeights::kInt8;
   std::vector<std::string> attentions, remove;
   uint64_t seed = 1;
+  FlaggedSettings<TextLanguages> languages = {};
 
   Verb* verb = nullptr;
   bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
@@ -171,7 +173,8 @@ CompareOn compared_on(const ConvertFlags& flags) {
   return {.source = flags.source,
           .target = flags.target,
           .seed = flags.seed,
-          .seed_given = flags.given("--seed")};
+          .seed_given = flags.given("--seed"),
+          .languages = flags.languages.settings};
 }
 
 /// What the model of a folder costs.
@@ -335,7 +338,9 @@ void add_convert(Verb& app) {
   group_flags(*verb, "Same heads, fewer or in another order",
               {"--remove", "--merge-equal", "--permute", "--attention"});
   group_flags(*verb, "The folder that is written", {"--precision", "--dtype", "--own-format"});
-  group_flags(*verb, "Comparison with the model that was given", {"--source", "--target", "--seed"});
+  flags->languages.add(*verb);
+  group_flags(*verb, "Comparison with the model that was given",
+              {"--source", "--target", "--seed", "--source-language", "--target-language"});
   rare_flags(*verb, {"--nearest", "--attention", "--seed"});
   verb->footer(
       "Example:\n"
@@ -348,7 +353,10 @@ void add_convert(Verb& app) {
       "  multihead convert model.gguf --out folder --dtype bfloat16\n"
       "  multihead convert minilm --out minilm-int8 --precision int8\n"
       "  multihead convert model.gguf --out small.gguf --precision q4_0");
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] {
+    flags->languages.take();
+    run(*flags);
+  });
 }
 
 }  // namespace mh::cli

@@ -31,8 +31,10 @@ ComparedSentences random_sentences_for(const ModelFolder& folder, uint64_t seed)
   return sentences;
 }
 
-ComparedSentences pairs_of(const CompareOn& on, const ModelFolder& folder) {
-  ModelText text(folder, text_options(false));
+ComparedSentences pairs_of(const CompareOn& on, const ModelFolder& folder, const LanguagePair& languages) {
+  ModelText::Options options = text_options(false);
+  options.languages = languages;
+  ModelText text(folder, std::move(options));
   const auto sources = read_text(on.source), targets = read_text(on.target);
   if (sources.size() != targets.size() || sources.empty()) {
     throw FormatError(fmt::format("{} has {}, {} has {}; expected as many, and at least one", on.source,
@@ -64,6 +66,7 @@ ComparedSentences lines_of(const CompareOn& on, const ModelFolder& folder) {
 ComparedSentences compared_sentences(const ModelFolder& folder, const CompareOn& on) {
   if (!on.source.empty() && on.seed_given)
     throw UsageError("--seed has no meaning with --source, since no random sentences are made; leave it out");
+  const LanguagePair languages = language_pair(folder, on.languages);
   if (!translates(folder) && !on.target.empty())
     throw UsageError(fmt::format("--target is for translators; {} holds a {} model: leave it out",
                                  folder.path.string(), folder.model_type));
@@ -72,7 +75,7 @@ ComparedSentences compared_sentences(const ModelFolder& folder, const CompareOn&
   if (!translates(folder))
     return on.source.empty() ? random_sentences_for(folder, on.seed) : lines_of(on, folder);
   ComparedSentences sentences =
-      on.source.empty() ? random_sentences_for(folder, on.seed) : pairs_of(on, folder);
+      on.source.empty() ? random_sentences_for(folder, on.seed) : pairs_of(on, folder, languages);
   for (auto& target : sentences.targets) target.insert(target.begin(), folder.model->facts().start_id);
   return sentences;
 }

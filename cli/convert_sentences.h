@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh::cli {
 
@@ -14,6 +15,7 @@ struct CompareOn {
   std::string source, target;  // files; empty: random sentences
   uint64_t seed = 1;           // of these
   bool seed_given = false;
+  TextLanguages languages = {};
 };
 
 struct ComparedSentences {

@@ -7,23 +7,29 @@
 namespace mh::cli {
 namespace {
 
-/// Flags that are not called as their fields.
+/// Flags that are not called as their fields; of all verbs where none is named.
 struct OtherName {
   std::string_view verb, field, flag;
 };
-constexpr OtherName kOtherNames[] = {{"demo", "folder", "out"},
-                                     {"translate", "source", "from"},
-                                     {"translate", "target", "to"},
-                                     {"attribution", "methods", "method"},
-                                     {"bleu", "tokenizer", "tokenize"},
-                                     {"bleu", "smoothing", "smooth"},
-                                     {"bleu", "smoothing_value", "smooth-value"}};
+constexpr OtherName kOtherNames[] = {
+    {"demo", "folder", "out"},
+    {"convert", "source_language", "source-language"},  // --to is taken there
+    {"convert", "target_language", "target-language"},
+    {"importance", "source_language", "source-language"},
+    {"importance", "target_language", "target-language"},
+    {"", "source_language", "from"},
+    {"", "target_language", "to"},
+    {"attribution", "methods", "method"},
+    {"bleu", "tokenizer", "tokenize"},
+    {"bleu", "smoothing", "smooth"},
+    {"bleu", "smoothing_value", "smooth-value"}};
 
 }  // namespace
 
 std::string flag_of(const Verb& verb, std::string_view field) {
   for (const OtherName& other : kOtherNames) {
-    if (other.verb == verb.get_name() && other.field == field) return "--" + std::string(other.flag);
+    if ((other.verb.empty() || other.verb == verb.get_name()) && other.field == field)
+      return "--" + std::string(other.flag);
   }
   return "--" + flag_name(field);
 }

@@ -18,6 +18,7 @@
 #include "multihead/base/error.h"
 #include "multihead/evaluate/perplexity.h"
 #include "multihead/evaluate/score.h"
+#include "multihead/evaluate/score_settings.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
@@ -30,8 +31,7 @@ struct ScoreFlags {
   std::string source, target;
   TextFlags text;
   ScoreOptions options;
-  WindowOptions windows;
-  SettingFlags settings;  // of the windows; --max-batch-tokens is that of translations, too
+  FlaggedSettings<ScoreSettings> settings;
   bool per_token = false, per_line = false, document = false, token_ids = false, strict = false;
   HeadChangeFlags changes;
 };
@@ -52,7 +52,8 @@ void score_translations(ScoreFlags& flags, const ModelFolder& folder) {
         fmt::format("{} translates: give its sources with --source and their translations with --target",
                     flags.model.path));
   }
-  ModelText text = text_or_ids(folder, flags.token_ids, flags.strict);
+  ModelText text =
+      text_or_ids(folder, flags.token_ids, flags.strict, language_pair(folder, flags.settings->languages));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
     throw FormatError(fmt::format("{} has {}, but {} has {}; line i must translate line i", flags.source,
@@ -86,9 +87,10 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
     all_tokens += std::max<int64_t>(std::ssize(ids.back()), 1) - 1;
   }
   Progress progress("scored", "tokens", all_tokens);
-  flags.windows.progress = [&](int64_t done) { progress.show(done); };
-  flags.windows.sites = flags.options.sites;
-  const auto scores = score_windows(folder.language_model(), ids, flags.windows);
+  WindowOptions windows = flags.settings->windows;
+  windows.progress = [&](int64_t done) { progress.show(done); };
+  windows.sites = flags.options.sites;
+  const auto scores = score_windows(folder.language_model(), ids, windows);
   progress.clear();
   std::string output;
   double sum = 0;
@@ -112,8 +114,8 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
 }
 
 void run(ScoreFlags& flags) {
-  flags.settings.take(flags.windows);
-  flags.options.max_batch_tokens = flags.windows.max_batch_tokens;
+  flags.settings.take();
+  flags.options.max_batch_tokens = flags.settings->windows.max_batch_tokens;
   SiteValues changed = changed_heads(flags.changes);
   if (!changed.empty()) flags.options.sites = &changed;
   const ModelFolder folder = load_model(flags.model);
@@ -141,7 +143,7 @@ void add_score(Verb& app) {
       ->excludes(source);
   const auto of_texts = [&](Flag* option) { return option->excludes(source); };
   of_texts(verb->add_flag("--document", flags->document, "All lines are one text; else each is one"));
-  flags->settings.add(*verb, flags->windows);
+  flags->settings.add(*verb);
   for (const char* of_windows : {"--context", "--stride"}) of_texts(verb->get_option(of_windows));
   auto* per_line = of_texts(verb->add_flag("--per-line", flags->per_line,
                                            "Print the log-probability, tokens and perplexity of each text"));
@@ -156,6 +158,7 @@ void add_score(Verb& app) {
   name_values(*verb, "FILE", {"--source", "--target"});
   group_flags(*verb, "Windows of a text", {"--document", "--per-line"});
   rare_flags(*verb, {"--token-ids"});
+  for (const char* language : {"--from", "--to"}) verb->get_option(language)->rare(false);
   verb->footer(
       "Example:\n"
       "  multihead score model --source test.en --target test.de --per-token\n"

@@ -88,9 +88,10 @@ Traced of_model(const TraceFlags& flags) {
   const std::string name =
       flags.of_model->attention.empty() ? folder.model->attentions().at(0).name : flags.of_model->attention;
   folder.model->attention(name);  // a name that is not there is said before anything is translated
-  const Observation seen = observe_text(
-      folder, flags.of_model->text, flags.of_model->target_text,
-      {.keep = sites_of_trace(*folder.model, name), .remark = [](const std::string& line) { remark(line); }});
+  const Observation seen = observe_text(folder, flags.of_model->text, flags.of_model->target_text,
+                                        {.keep = sites_of_trace(*folder.model, name),
+                                         .remark = [](const std::string& line) { remark(line); },
+                                         .languages = flags.of_model->languages});
   const AttentionKind kind = folder.model->place(name).kind;
   Traced traced{
       trace_attention(*folder.model, name, seen.values),

@@ -7,11 +7,13 @@
 
 #include "multihead/base/enum_names.h"
 #include "multihead/nn/positions.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh::cli {
 
 struct ModelLayerSettings {
   std::string text, target_text, attention;
+  TextLanguages languages;
 
   template <class V>
   void visit(V& v) {
@@ -27,6 +29,7 @@ struct ModelLayerSettings {
        .help = "Attention layer of the model, as multihead info lists them",
        .otherwise = "the first",
        .value = "ATTENTION"});
+    languages.visit(v);
   }
 };
 

@@ -191,8 +191,7 @@ void run(TranslateFlags& flags) {
 
   const ModelFolder folder = load_model(flags.model);
   folder.translator().check(changed);
-  const LanguagePair languages =
-      language_pair(folder, flags.options.source.value_or(""), flags.options.target.value_or(""));
+  const LanguagePair languages = language_pair(folder, flags.options.languages);
   // Ids have the codes themselves, and perhaps a --prefix the target's.
   if (flags.token_ids && !languages.target) {
     folder.generation.complete(flags.options.search);
@@ -243,12 +242,13 @@ void add_translate(Verb& app) {
   verb->add_flag("--token-ids", flags->token_ids, "Read and write token ids instead of text");
   group_flags(*verb, "Heads", {"--alignment", "--mute", "--gate", "--replace", "--compare"});
   rare_flags(*verb, {"--prefix", "--token-ids"});
+  for (const char* language : {"--from", "--to"}) verb->get_option(language)->rare(false);
   verb->footer(
       "Example:\n"
       "  echo 'the small dog sees a cat .' | multihead translate model\n"
       "  multihead translate model (type a line, press Enter, read its translation)\n"
       "  multihead translate model -i test.en -o test.out --beam-size 8 --n-best 3\n"
-      "  multihead translate nllb -i test.en --from eng --to deu\n"
+      "  multihead translate nllb -i test.en --from en --to de\n"
       "  multihead translate model -i test.en --mute encoder.0.self_attention.1 \\\n"
       "    --compare");
   verb->callback([flags] { run(*flags); });

@@ -142,11 +142,11 @@ std::string name_of_model(const std::string& path) {
 }
 
 /// All runs read one text: the translations of the first model, of a training those of its last checkpoint.
-void translate_missing(const ModelFolder& folder, Sites* changed, std::vector<PageText>& texts) {
+void translate_missing(const ModelFolder& folder, const PageRunOptions& run, std::vector<PageText>& texts) {
   if (!translates(folder) || !texts.front().target.empty()) return;
   std::vector<std::string> sources;
   for (const PageText& text : texts) sources.push_back(text.source);
-  TranslateOptions options{.sites = changed};
+  TranslateOptions options{.languages = run.languages, .sites = run.sites};
   options.search.beam_size = 1;
   const std::vector<std::string> translations = translate_text(folder, sources, options);
   for (size_t i = 0; i < texts.size(); ++i) texts[i].target = translations[i];
@@ -206,8 +206,8 @@ void run(ViewFlags& flags) {
     return ModelFlags{.path = shown.path, .precision = flags.model.precision};
   };
   if (runs.size() > 1)
-    translate_missing(load_model(of(inputs.checkpoints.empty() ? runs.front() : runs.back())),
-                      settings.run.sites, texts);
+    translate_missing(load_model(of(inputs.checkpoints.empty() ? runs.front() : runs.back())), settings.run,
+                      texts);
   for (const RunToShow& shown : runs) {
     const ScoredModel model =
         settings.run.importance ? load_scored(of(shown)) : ScoredModel(load_model(of(shown)));

@@ -101,7 +101,8 @@ void run(HeadsFlags& flags) {
   std::optional<Observation> sentence;
   if (on_text) {
     ObserveTextOptions options_of_text{.sites = flags.options.observe.sites,
-                                       .remark = [](const std::string& line) { remark(line); }};
+                                       .remark = [](const std::string& line) { remark(line); },
+                                       .languages = flags.options.languages};
     if (!flags.text_pair.empty()) options_of_text.pair = flags.text_pair;
     if (!heads.empty() && flags.save.empty()) {  // a long text has many weights: only those that are shown
       options_of_text.keep.clear();

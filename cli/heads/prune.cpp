@@ -40,6 +40,7 @@ struct PruneSettings {
   std::optional<NumberType> dtype = {};
   std::optional<uint64_t> seed = {};
   int32_t rounds = 3;
+  TextLanguages languages = {};
 
   template <class V>
   void visit(V& v) {
@@ -57,6 +58,7 @@ struct PruneSettings {
       {.group = kComparison,
        .help = "How often each model is timed; the shortest time counts",
        .rare = true});
+    languages.visit(v);
   }
 };
 
@@ -132,7 +134,8 @@ void run_prune(const PruneFlags& flags) {
   const CompareOn on{.source = flags.source,
                      .target = flags.target,
                      .seed = settings.seed.value_or(1),
-                     .seed_given = settings.seed.has_value()};
+                     .seed_given = settings.seed.has_value(),
+                     .languages = settings.languages};
   const ComparedSentences sentences = compared_sentences(folder, on);
   PruneReport report{.model = flags.model,
                      .out = flags.out,

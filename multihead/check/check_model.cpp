@@ -250,11 +250,12 @@ void check_memory(const ModelFolder& folder, int64_t available) {
 
 CheckReport check_model(const ModelFolder& folder, const CheckOptions& options,
                         const SafetensorsFile& answer) {
-  return compare(folder, options, check_texts(folder, options.texts, options.new_tokens), answer);
+  return compare(folder, options, check_texts(folder, options.texts, options.new_tokens, options.languages),
+                 answer);
 }
 
 CheckReport check_model(const ModelFolder& folder, const CheckOptions& options, const AskOracle& ask) {
-  CheckTexts texts = check_texts(folder, options.texts, options.new_tokens);
+  CheckTexts texts = check_texts(folder, options.texts, options.new_tokens, options.languages);
   const ScratchFiles scratch("multihead-check");
   const std::string request = check_request(folder, texts, thread_count());
   if (const int64_t available = available_memory(); available >= 0) check_memory(folder, available);

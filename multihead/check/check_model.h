@@ -24,6 +24,7 @@ struct CheckOptions {
   float tolerance = 1e-4f;
   std::vector<std::string> texts = {};
   int32_t new_tokens = 12;
+  TextLanguages languages = {};
 
   template <class V>
   void visit(V& v) {
@@ -37,6 +38,7 @@ struct CheckOptions {
       {.group = kGroup, .help = "Compare on this text instead of the usual four", .value = "TEXT"});
     v("new_tokens", new_tokens, {.low = 0, .high = 1000},
       {.group = kGroup, .help = "Tokens of each greedy text that is compared"});
+    languages.visit(v);
   }
 };
 

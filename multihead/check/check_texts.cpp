@@ -46,7 +46,7 @@ bool is_translator(const ModelFolder& folder) {
 
 /// The ids of the source, or of what the decoder of a translator reads.
 std::vector<std::vector<int32_t>> ids_of(const ModelFolder& folder, std::span<const std::string> lines,
-                                         bool target) {
+                                         const LanguagePair& languages, bool target) {
   const ModelFacts facts = folder.model->facts();
   const int32_t longest = facts.max_positions;
   std::vector<std::vector<int32_t>> all;
@@ -60,7 +60,8 @@ std::vector<std::vector<int32_t>> ids_of(const ModelFolder& folder, std::span<co
     const TextSide side = !is_translator(folder) ? TextSide::kOnly
                           : target               ? TextSide::kTarget
                                                  : TextSide::kSource;
-    const TextReader reader(folder, {.longest = static_cast<size_t>(longest), .side = side});
+    const TextReader reader(folder,
+                            {.longest = static_cast<size_t>(longest), .side = side, .languages = languages});
     for (const std::string& line : lines) all.push_back(reader.read(line).ids);
   }
   return all;
@@ -76,21 +77,23 @@ int64_t CheckTexts::rows() const {
   return sum;
 }
 
-CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> lines, int32_t new_tokens) {
+CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> lines, int32_t new_tokens,
+                       const TextLanguages& languages) {
   const ModelFacts facts = folder.model->facts();
-  const bool reads_text = folder.tokenizer && knows_languages(folder);
+  const LanguagePair pair = language_pair(folder, languages);
+  const bool reads_text = folder.tokenizer && knows_languages(folder, pair);
   if (!lines.empty() && !reads_text) folder.source_tokens();  // says what is missing
   if (lines.empty() && reads_text) lines = own_lines();
-  std::vector<std::vector<int32_t>> ids = ids_of(folder, lines, false);
+  std::vector<std::vector<int32_t>> ids = ids_of(folder, lines, pair, false);
   std::vector<std::vector<int32_t>> targets;
-  if (is_translator(folder)) targets = ids_of(folder, lines, true);
+  if (is_translator(folder)) targets = ids_of(folder, lines, pair, true);
   CheckTexts texts;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i].empty()) continue;
     if (!lines.empty()) texts.lines.push_back(lines[i]);
     if (is_translator(folder)) {
       const std::vector<int32_t> end =
-          lines.empty() ? std::vector<int32_t>{facts.eos_id} : source_end(folder, {});
+          lines.empty() ? std::vector<int32_t>{facts.eos_id} : source_end(folder, pair);
       if (!lines.empty() || ids[i].size() < static_cast<size_t>(facts.max_positions))
         ids[i].insert(ids[i].end(), end.begin(), end.end());
       targets[i].insert(targets[i].begin(), facts.start_id);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
@@ -21,7 +22,8 @@ struct CheckTexts {
 };
 
 /// lines: texts to compare on; none: a short, a long and an odd one, and one of numbers. new_tokens: most tokens of a greedy text.
-/// Throws UsageError when there are lines, but no tokenizer.
-CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> lines, int32_t new_tokens);
+/// languages: of a translator of many. Throws UsageError when there are lines, but no tokenizer, and as language_pair() does.
+CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> lines, int32_t new_tokens,
+                       const TextLanguages& languages = {});
 
 }  // namespace mh

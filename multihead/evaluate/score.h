@@ -8,12 +8,14 @@
 
 #include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
 struct ScoreOptions {
-  int64_t max_batch_tokens = 4096;                                 // of the source plus the target
-  Sites* sites = nullptr;                                          // whose sequences are the pairs
+  TextLanguages languages = {};     // of score_text(), which makes tokens of them
+  int64_t max_batch_tokens = 4096;  // of the source plus the target
+  Sites* sites = nullptr;           // whose sequences are the pairs
   std::function<void(int64_t sentences_done)> progress = nullptr;  // called after each batch
 };
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/language_names.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/tokenizer_settings.h"
 #include "multihead/generate/search.h"
 #include "multihead/text/in_quotes.h"
+#include "multihead/text/text_languages.h"
 #include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
@@ -38,11 +40,18 @@ std::string_view language_of(std::string_view token) {
   return region || script ? token : std::string_view();
 }
 
-std::string_view first_part(std::string_view name) {
-  return name.substr(0, name.find('_'));
+/// Whether a name is that of the language, perhaps by another code and without the script or region.
+bool names_language(std::string_view name, std::string_view language) {
+  const size_t cut = name.find('_'), of_language = language.find('_');
+  if (!same_language(name.substr(0, cut), language.substr(0, of_language))) return false;
+  return cut == std::string_view::npos ||
+         (of_language != std::string_view::npos && name.substr(cut) == language.substr(of_language));
 }
 
+/// All of a few, of many how many there are.
 std::string names_of(const LanguageCodes& codes) {
+  constexpr size_t kFew = 60;
+  if (codes.ids.size() > kFew) return fmt::format("{} (multihead info lists them)", codes.ids.size());
   std::vector<std::string_view> names;
   for (const auto& [name, id] : codes.ids) names.push_back(name);
   return fmt::format("{}", fmt::join(names, ", "));
@@ -54,13 +63,19 @@ LanguagePair with_usual(const LanguageCodes& codes, const LanguagePair& pair) {
           .target = pair.target ? pair.target : codes.usual.target};
 }
 
-int32_t required(const ModelFolder& folder, const std::optional<int32_t>& code, const char* setting,
+int32_t required(const ModelFolder& folder, const std::optional<int32_t>& code, const char* side,
                  const char* key) {
   if (code) return *code;
-  throw UsageError(
-      fmt::format("{} translates many languages, and nothing says its {} language: give `{}`, or put {} into "
-                  "tokenizer_config.json; it has {}",
-                  folder.path.string(), setting, setting, key, names_of(*folder.languages)));
+  throw UsageError(fmt::format(
+      "{} translates many languages, and nothing says its {} language: give `{}_language`, or put "
+      "{} into tokenizer_config.json; it has {}",
+      folder.path.string(), side, side, key, names_of(*folder.languages)));
+}
+
+const LanguageCodes& codes_in(const ModelFolder& folder, std::string_view asked) {
+  if (folder.languages) return *folder.languages;
+  throw UsageError(fmt::format("{}: {} has no codes of languages among which one could choose; leave it out",
+                               asked, folder.path.string()));
 }
 
 int32_t source_code(const ModelFolder& folder, const LanguagePair& pair) {
@@ -78,19 +93,19 @@ std::string LanguageCodes::name_of(int32_t id) const {
   return found == ids.end() ? "" : found->first;
 }
 
-int32_t LanguageCodes::id_of(std::string_view name, std::string_view setting) const {
+int32_t LanguageCodes::id_of(std::string_view name, std::string_view asked) const {
   if (const auto found = ids.find(name); found != ids.end()) return found->second;
-  std::vector<std::string_view> begin_so;
+  std::vector<std::string_view> fit;
   for (const auto& [other, id] : ids) {
-    if (first_part(other) == name) begin_so.push_back(other);
+    if (names_language(name, other)) fit.push_back(other);
   }
-  if (begin_so.size() == 1) return ids.find(begin_so[0])->second;
-  if (!begin_so.empty()) {
-    throw UsageError(fmt::format("`{}`: {} may be {}; give one of these", setting, in_quotes(name),
-                                 fmt::join(begin_so, ", ")));
+  if (fit.size() == 1) return ids.find(fit[0])->second;
+  if (!fit.empty()) {
+    throw UsageError(
+        fmt::format("{}: {} may be {}; give one of these", asked, in_quotes(name), fmt::join(fit, ", ")));
   }
-  throw UsageError(fmt::format("`{}`: {} is no language of this model, which has {}", setting,
-                               in_quotes(name), names_of(*this)));
+  throw UsageError(fmt::format("{}: {} is no language of this model, which has {}", asked, in_quotes(name),
+                               names_of(*this)));
 }
 
 std::optional<LanguageCodes> codes_of(const TokenizerSettings& settings, const TokenizerParts& parts) {
@@ -126,23 +141,26 @@ void complete_codes(const ModelFolder& folder, LanguageCodes& codes) {
   }
 }
 
-LanguagePair language_pair(const ModelFolder& folder, std::string_view source, std::string_view target) {
-  if (source.empty() && target.empty()) return {};
-  if (!folder.languages) {
-    throw UsageError(
-        fmt::format("{} has no codes of languages, so that it translates from one into another "
-                    "alone; leave out `{}`",
-                    folder.path.string(), source.empty() ? "target" : "source"));
-  }
-  const LanguageCodes& codes = *folder.languages;
+LanguagePair language_pair(const ModelFolder& folder, const TextLanguages& languages) {
+  const std::string source = languages.source_language.value_or(""),
+                    target = languages.target_language.value_or("");
   LanguagePair pair;
-  if (!source.empty()) pair.source = codes.id_of(source, "source");
-  if (!target.empty()) pair.target = codes.id_of(target, "target");
-  if (pair.target && codes.starts_decoder && pair.target != codes.usual.target) {
-    throw UsageError(fmt::format("`target`: {} writes {} alone, whose code is its decoder_start_token_id",
+  if (!source.empty()) {
+    constexpr const char* kAsked = "`source_language`";
+    pair.source = codes_in(folder, kAsked).id_of(source, kAsked);
+  }
+  if (!target.empty()) pair.target = named_target(folder, target, "`target_language`");
+  return pair;
+}
+
+int32_t named_target(const ModelFolder& folder, std::string_view name, std::string_view asked) {
+  const LanguageCodes& codes = codes_in(folder, asked);
+  const int32_t code = codes.id_of(name, asked);
+  if (codes.starts_decoder && code != codes.usual.target) {
+    throw UsageError(fmt::format("{}: {} writes {} alone, whose code is its decoder_start_token_id", asked,
                                  folder.path.string(), codes.name_of(*codes.usual.target)));
   }
-  return pair;
+  return code;
 }
 
 std::vector<int32_t> before_source(const ModelFolder& folder, const LanguagePair& pair) {
@@ -169,8 +187,10 @@ void complete_search(const ModelFolder& folder, const LanguagePair& pair, Search
   folder.generation.complete(options);
 }
 
-bool knows_languages(const ModelFolder& folder) {
-  return !folder.languages || (folder.languages->usual.source && folder.languages->usual.target);
+bool knows_languages(const ModelFolder& folder, const LanguagePair& pair) {
+  if (!folder.languages) return true;
+  const LanguagePair known = with_usual(*folder.languages, pair);
+  return known.source && known.target;
 }
 
 }  // namespace mh

@@ -20,6 +20,7 @@ namespace mh {
 
 struct ModelFolder;
 struct SearchOptions;
+struct TextLanguages;
 struct TokenizerParts;
 struct TokenizerSettings;
 
@@ -38,9 +39,10 @@ struct LanguageCodes {
 
   /// The name of a code: "de" of the token "__de__". Empty: none of these.
   std::string name_of(int32_t id) const;
-  /// The id of a language, by its name or, if no other's begins so, the part of it before "_". Throws UsageError that lists the
-  /// names. `setting` is what asks for it.
-  int32_t id_of(std::string_view name, std::string_view setting) const;
+  /// The id of a language by its name, or by a code of ISO 639 (language_names.h) that fits the part of it before "_", with or
+  /// without what comes behind: "deu_Latn", "deu", "de", "de_Latn". Throws UsageError, `asked` first, that lists those that fit where
+  /// they are several, and what there is where none does.
+  int32_t id_of(std::string_view name, std::string_view asked) const;
 };
 
 /// The languages whose codes a translator's tokenizer has among its added tokens, where the class that opens it puts codes around
@@ -50,9 +52,12 @@ std::optional<LanguageCodes> codes_of(const TokenizerSettings& settings, const T
 /// What the folder says, completed: its codes are those of a translator that begins as its files have it.
 void complete_codes(const ModelFolder& folder, LanguageCodes& codes);
 
-/// The codes of languages by their names; empty: what the folder says. Throws UsageError when the folder has no codes, or not
-/// these, or when it writes one language alone.
-LanguagePair language_pair(const ModelFolder& folder, std::string_view source, std::string_view target);
+/// The codes of languages. Throws UsageError when some are given and the folder has no codes, or not these, or when it writes
+/// one language alone.
+LanguagePair language_pair(const ModelFolder& folder, const TextLanguages& languages);
+
+/// The code of a target by its name. Throws UsageError, `asked` first, as language_pair() does.
+int32_t named_target(const ModelFolder& folder, std::string_view name, std::string_view asked);
 
 /// What stands before the text of a source or a target, and behind a source's, where the tokenizer's own template does not count.
 /// Throw UsageError, with the remedy, when the folder has codes and the pair has not the one that is asked for, here and below.
@@ -63,7 +68,7 @@ std::vector<int32_t> source_end(const ModelFolder& folder, const LanguagePair& p
 /// Adds to the options of a translation what the folder says (ModelFolder::complete). It begins with the code of the target.
 void complete_search(const ModelFolder& folder, const LanguagePair& pair, SearchOptions& options);
 
-/// Whether the folder says both codes, or needs none.
-bool knows_languages(const ModelFolder& folder);
+/// Whether the pair or the folder says both codes, or none are needed.
+bool knows_languages(const ModelFolder& folder, const LanguagePair& pair);
 
 }  // namespace mh

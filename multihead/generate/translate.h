@@ -17,13 +17,13 @@
 #include "multihead/io/config.h"
 #include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
 struct TranslateOptions {
   SearchOptions search = {};
-  /// Of translate_text(), which makes tokens of them: languages of a model of many (folders/language_codes.h).
-  std::optional<std::string> source = {}, target = {};
+  TextLanguages languages = {};  // of translate_text(), which makes tokens of them
   /// Of translate_text(), too: what it puts before each text that is not empty, such as T5's "summarize: ".
   std::optional<std::string> source_prefix = {};
   int64_t max_batch_tokens = 2048;        // most source tokens of a batch; results do not depend on it
@@ -35,12 +35,7 @@ struct TranslateOptions {
 
   template <class V>
   void visit(V& v) {
-    v("source", source, {},
-      {.group = "Languages",
-       .help = "Language of the texts, a code of the model or the part of one before _: deu_Latn, deu",
-       .value = "CODE"});
-    v("target", target, {},
-      {.group = "Languages", .help = "Language of the translations, said in the same way", .value = "CODE"});
+    languages.visit(v);
     v("source_prefix", source_prefix, {},
       {.group = "Languages",
        .help = "Put TEXT before each text, as T5's tasks want (\"summarize: \"); info lists a model's",

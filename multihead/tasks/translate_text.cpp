@@ -18,8 +18,7 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
                                         const TranslateOptions& options,
                                         const std::function<void(const std::string&)>& remark) {
   if (remark && !folder.generation_remark.empty()) remark(folder.generation_remark);
-  const LanguagePair languages =
-      language_pair(folder, options.source.value_or(""), options.target.value_or(""));
+  const LanguagePair languages = language_pair(folder, options.languages);
   ModelText text(folder,
                  {.remark = remark, .languages = languages, .prefix = options.source_prefix.value_or("")});
   const auto sources = text.sources_to_translate(lines, {.name = "source"});
@@ -36,7 +35,7 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
 std::vector<double> score_text(const ModelFolder& folder, const std::vector<std::string>& sources,
                                const std::vector<std::string>& targets, const ScoreOptions& options,
                                const std::function<void(const std::string&)>& remark) {
-  ModelText text(folder, {.remark = remark});
+  ModelText text(folder, {.remark = remark, .languages = language_pair(folder, options.languages)});
   const auto source_ids = text.sources(sources, {.name = "source"});
   const auto target_ids = text.targets(targets, {.name = "target"});
   tell_unknown(text.unknown(), remark);

@@ -39,6 +39,8 @@ def check(model: Model, **settings: Unpack[CheckSettings]) -> Table:
             here and b in transformers (1e-09 to 1, default 0.0001).
         text: compare on this text instead of the usual four.
         new_tokens: tokens of each greedy text that is compared (0 to 1000, default 12).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
 
     It needs torch and transformers, and for a GGUF file gguf. A row for each part of a site's name, over all layers and heads:
     `part` and the largest relative differences `together`, `alone` and `cached`. ``table.report`` has the verdict `right`, the

@@ -41,6 +41,8 @@ def patch(
     what: Literal["heads", "patterns", "stream"] = "heads",
     by_position: bool = False,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
     progress: Progress = False,
@@ -51,6 +53,8 @@ def patch(
         what: what is put in: outputs of heads, their attention weights, or the residual stream before a layer.
         by_position: patch one token position at a time (the tool always does for the stream).
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         clean: a text on which the model prefers `answer` to `wrong`; corrupt: one of equally many tokens on which it does not.
         answer, wrong: words that come next, or stand in the mask's place; of a model of vectors texts to be near to.
@@ -80,6 +84,8 @@ def attribution(
     methods: Method | Iterable[Method] = (),
     steps: int = 64,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
 ) -> Table:
@@ -89,6 +95,8 @@ def attribution(
         methods: a method, e.g. rollout; without: all.
         steps: steps of integrated gradients (1 to 100000).
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         second: of an encoder: the cosine of the vectors of both texts is explained, else the log-probability of a token.
         position: the token that is explained, from 0; None: the last word.
@@ -117,6 +125,8 @@ def faithfulness(
     methods: Method | Iterable[Method] = (),
     steps: int = 64,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     points: int = 20,
     draws: int = 5,
     seed: int = 1,
@@ -130,6 +140,8 @@ def faithfulness(
         methods: a method, e.g. rollout; without: all.
         steps: steps of integrated gradients (1 to 100000).
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         points: points of the curve; longer texts replace several tokens a point (1 to 10000).
         draws: random orders of a sentence, the floor (1 to 10000).
         seed: seed of random orders.

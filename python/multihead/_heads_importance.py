@@ -29,6 +29,8 @@ def importance(
     masked: float = 0.15,
     seed: int = 1,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
     target: Texts = None,
@@ -48,6 +50,8 @@ def importance(
         masked: share of the words that a model of masked words predicts (0.001 to 1).
         seed: seed of the masks and the random orders.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     The score is the log-probability of the translation, of the next tokens or of masked words; of a model of vectors a cosine.
@@ -72,6 +76,8 @@ def pruning_curve(
     masked: float = 0.15,
     seed: int = 1,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     points: int = 10,
     random_orders: int = 10,
     # end of settings
@@ -93,6 +99,8 @@ def pruning_curve(
         masked: share of the words that a model of masked words predicts (0.001 to 1).
         seed: seed of the masks and the random orders.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         points: steps of the curve (1 to 10000).
         random_orders: random orders beside it (0 to 1000).
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.

@@ -26,6 +26,8 @@ def stats(
     trees: File | None = None,
     # settings of stats
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
     progress: Progress = False,
@@ -34,6 +36,8 @@ def stats(
 
     Args:
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     A row for each head: `entropy` (nats), `entropy_share` (of the largest possible), `distance` (tokens), `at_offset.+1` (weight on
@@ -59,6 +63,8 @@ def relations(
     least_support: int = 10,
     seed: int = 1,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
     progress: Progress = False,
@@ -70,6 +76,8 @@ def relations(
         least_support: leave relations of fewer words on either half out (at least 1).
         seed: seed of the heads with random weights.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         trees: CoNLL-U of the texts; without `text` their words are the text.
         relation: rank all heads for this one, such as "obj", on all sentences; of many heads the first is a little too high.
@@ -101,6 +109,8 @@ def alignment(
     target_trees: File | None = None,
     # settings of alignment
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
     progress: Progress = False,
@@ -109,6 +119,8 @@ def alignment(
 
     Args:
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
     """
     report = on_corpus("alignment", locals())
@@ -129,6 +141,8 @@ def similar(
     cluster_ratio: float = 0.25,
     seed: int = 1,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
     progress: Progress = False,
@@ -140,6 +154,8 @@ def similar(
         cluster_ratio: most divergence within a cluster, as a share of chance (0 to 1).
         seed: seed of the permutations.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     A row for each head with the `nearest` others. ``report["kinds"]`` has the matrices.
@@ -166,6 +182,8 @@ def where(
     sure: float = 0.5,
     alike: int = 5,
     max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     options: Options = None,
     progress: Progress = False,
@@ -180,6 +198,8 @@ def where(
         sure: a query is sure when its largest weight is at least this (0 to 1).
         alike: heads that choose the same keys most often (0 to 1000).
         max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         heads: names or patterns; none: all.
     """

@@ -61,10 +61,14 @@ class Inside(ModelFacts):
 
     @overload
     def observe(  # type: ignore[overload-overlap]
-        self, texts: str, *, sites: str | Iterable[str] = ..., target: str = ..., pair: str | None = ...
-    ) -> Observation: ...
+        self, texts: str, *, sites: str | Iterable[str] = ..., target: str = ..., pair: str | None = ...,
+        source_language: str | None = ..., target_language: str | None = ...,
+    ) -> Observation: ...  # fmt: skip
     @overload
-    def observe(self, texts: Iterable[str], *, sites: str | Iterable[str] = ...) -> Iterator[Observation]: ...
+    def observe(
+        self, texts: Iterable[str], *, sites: str | Iterable[str] = ...,
+        source_language: str | None = ..., target_language: str | None = ...,
+    ) -> Iterator[Observation]: ...  # fmt: skip
     @checked
     def observe(
         self,
@@ -73,6 +77,8 @@ class Inside(ModelFacts):
         sites: str | Iterable[str] = "*.weights.*",
         target: str = "",
         pair: str | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> Observation | Iterator[Observation]:
         """What the model has inside while it reads a text: the values at sites, with the tokens that they belong to.
 
@@ -88,23 +94,28 @@ class Inside(ModelFacts):
             sites: names or patterns of `model.sites`; docs/sites.md lists them with their shapes.
             target: of a translator what its decoder reads; without: the greedy translation.
             pair: a second text, which an encoder reads as one sequence with it.
+            source_language, target_language: of a translator of many languages those of the text and of its translation, as for
+                `translate`.
         """
         patterns = listed(sites, "sites")
+        languages = {"source_language": source_language, "target_language": target_language}
         if isinstance(texts, str):
             with self._edited() as edits:
-                seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=edits)
+                seen = self._native.observe(texts, target=target, pair=pair, **languages, sites=patterns, edits=edits)
             return Observation(seen, self.sites)
         if target or pair is not None:
             raise _errors.UsageError("`target` and `pair` need a single text; observe one text at a time")
         self._native.check_sites(patterns)
-        return self._observations(texts, patterns, self._edits())
+        return self._observations(texts, languages, patterns, self._edits())
 
-    def _observations(self, texts: Iterable[str], patterns: list[str], edits: _native.Edits | None) -> Iterator[Observation]:
+    def _observations(
+        self, texts: Iterable[str], languages: dict[str, str | None], patterns: list[str], edits: _native.Edits | None
+    ) -> Iterator[Observation]:
         at_once = 2 * _native.threads()
         known, first = self.sites, 0
         lines = (text(one, "texts") for one in texts)
         while block := list(itertools.islice(lines, at_once)):
-            found = self._native.observe_all(block, first=first, sites=patterns, edits=edits)
+            found = self._native.observe_all(block, first=first, **languages, sites=patterns, edits=edits)
             first += len(block)
             found.reverse()
             while found:
@@ -121,6 +132,8 @@ class Inside(ModelFacts):
         target: str = "",
         second: str | None = None,
         position: int | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> Gradients:
         """The gradient of a number that the model computes with respect to values inside of it.
 
@@ -136,8 +149,13 @@ class Inside(ModelFacts):
                 vectors of `text` and `second`.
             target: of a translator; without: its greedy translation.
             position: only of this one of the tokens that are predicted, from 0.
+            source_language, target_language: of a translator of many languages those of the text and of its translation, as for
+                `translate`.
         """
         patterns = listed(at, "at")
         with self._edited() as edits:
-            found = self._native.gradient(text, of=of, at=patterns, target=target, second=second, position=position, edits=edits)
+            found = self._native.gradient(
+                text, of=of, at=patterns, target=target, source_language=source_language, target_language=target_language,
+                second=second, position=position, edits=edits,
+            )  # fmt: skip
         return Gradients(found)

@@ -19,6 +19,8 @@ class CheckSettings(TypedDict, total=False):
     tolerance: float
     text: Sequence[str]
     new_tokens: int
+    source_language: str | None
+    target_language: str | None
 
 
 class EmbedSettings(TypedDict, total=False):
@@ -56,11 +58,13 @@ class ScoreSettings(TypedDict, total=False):
     context: int
     stride: int
     max_batch_tokens: int
+    source_language: str | None
+    target_language: str | None
 
 
 class TranslateSettings(TypedDict, total=False):
-    source: str | None
-    target: str | None
+    source_language: str | None
+    target_language: str | None
     source_prefix: str | None
     beam_size: int
     length_penalty: float

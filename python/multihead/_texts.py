@@ -51,8 +51,9 @@ class TextTasks(ModelFacts):
             progress: True for a bar (tqdm), or a function that is told how many texts are done.
 
         Keyword Args:
-            source: language of the texts, a code of the model or the part of one before _: deu_Latn, deu.
-            target: language of the translations, said in the same way.
+            source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or
+                de_DE.
+            target_language: language of the translations, said in the same way.
             source_prefix: put TEXT before each text, as T5's tasks want ("summarize: "); info lists a model's.
             beam_size: hypotheses kept at each step of the beam search; 1: greedy search (1 to 255, default 5).
             length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
@@ -250,6 +251,9 @@ class TextTasks(ModelFacts):
             context: tokens of a window; 0: all that the model can read (0 to 16777216, default 0).
             stride: tokens from a window to the next; 0: half of the context (0 to 16777216, default 0).
             max_batch_tokens: most tokens in a batch (at least 1, default 4096).
+            source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or
+                de_DE.
+            target_language: language of the translations, said in the same way.
 
         Returns:
             a number for each text (float, or float64 [texts]); perplexity is exp(-sum / number of tokens).

@@ -54,6 +54,8 @@ def view(
     max_size: int = 32,
     walk: str | int = "",
     importance: bool = True,
+    source_language: str | None = None,
+    target_language: str | None = None,
     # end of settings
     target: str | Iterable[str] = (),
     corpus_text: Texts = None,
@@ -77,6 +79,8 @@ def view(
         walk: an attention, e.g. encoder.0.self_attention, or the number of a layer: add a walk through it, step by step, on the
             first text.
         importance: importance and attribution, which take longest.
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.

@@ -23,6 +23,7 @@
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/batch/batch.h"
+#include "multihead/folders/language_codes.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/heads/sites/text_pass.h"
@@ -37,14 +38,22 @@ struct Seen {
   std::vector<std::string> sites;
 };
 
+/// The name of a language; none: the folder says it.
+using Language = std::optional<std::string>;
+
 std::unique_ptr<Seen> observe(const LoadedModel& loaded, const std::string& text, const std::string& target,
-                              const std::optional<std::string>& pair, const std::vector<std::string>& sites,
+                              const std::optional<std::string>& pair, const Language& source_language,
+                              const Language& target_language, const std::vector<std::string>& sites,
                               Edits* edits) {
   return long_call([&] {
     Sites* changed = sites_of(edits, loaded);
     auto seen = std::make_unique<Seen>();
     seen->observation = observe_text(loaded.folder(), text, target,
-                                     {.keep = sites, .sites = changed, .remark = warn, .pair = pair});
+                                     {.keep = sites,
+                                      .sites = changed,
+                                      .remark = warn,
+                                      .pair = pair,
+                                      .languages = {source_language, target_language}});
     seen->sites = sites_named(loaded.model().sites(), sites);
     return seen;
   });
@@ -53,6 +62,8 @@ std::unique_ptr<Seen> observe(const LoadedModel& loaded, const std::string& text
 /// Of some texts of a list, of which the first is its text `first`: each thread reads its own.
 std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
                                                const std::vector<std::string>& texts, int64_t first,
+                                               const Language& source_language,
+                                               const Language& target_language,
                                                const std::vector<std::string>& sites, Edits* edits) {
   return long_call([&] {
     Sites* changed = sites_of(edits, loaded);
@@ -63,9 +74,12 @@ std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
       const auto text = static_cast<size_t>(i);
       const auto remark = [&](const std::string& line) { remarks[text].push_back(line); };
       all[text] = std::make_unique<Seen>();
-      all[text]->observation =
-          observe_text(loaded.folder(), texts[text], {},
-                       {.keep = sites, .sites = changed, .number = first + i, .remark = remark});
+      all[text]->observation = observe_text(loaded.folder(), texts[text], {},
+                                            {.keep = sites,
+                                             .sites = changed,
+                                             .number = first + i,
+                                             .remark = remark,
+                                             .languages = {source_language, target_language}});
       all[text]->sites = names;
     });
     for (const auto& of_text : remarks) {
@@ -134,9 +148,10 @@ Slopes slopes_of(const Wanted& wanted, const SiteValues& values) {
 
 /// Of log p of what the model predicts: all of it, or one position.
 Slopes of_log_probability(const LoadedModel& loaded, const std::string& text, const std::string& target,
-                          std::optional<int> position, const std::vector<std::string>& at, Sites* changed) {
-  const Observation seen =
-      observe_text(loaded.folder(), text, target, {.keep = {}, .sites = changed, .remark = warn});
+                          const TextLanguages& languages, std::optional<int> position,
+                          const std::vector<std::string>& at, Sites* changed) {
+  const Observation seen = observe_text(
+      loaded.folder(), text, target, {.keep = {}, .sites = changed, .remark = warn, .languages = languages});
   SiteValues values;
   for (const std::string& pattern : at) values.watch(pattern);
   SitesInTurn sites(changed, values);
@@ -220,16 +235,19 @@ using Found = std::tuple<double, std::vector<std::string>, std::vector<std::stri
                          std::vector<std::pair<std::string, NumpyFloats>>>;
 
 Found gradient(const LoadedModel& loaded, const std::string& text, const std::string& of,
-               const std::vector<std::string>& at, const std::string& target,
-               const std::optional<std::string>& second, std::optional<int> position, Edits* edits) {
+               const std::vector<std::string>& at, const std::string& target, const Language& source_language,
+               const Language& target_language, const std::optional<std::string>& second,
+               std::optional<int> position, Edits* edits) {
   if (value_named(of, kKinds, "of") != second.has_value())
     throw UsageError("`second` is the other text of of='similarity'; give both or neither");
   if (second && (position || !target.empty()))
     throw UsageError("`position` and `target` need of='log_probability'; leave them out");
+  const TextLanguages languages{source_language, target_language};
+  if (second) language_pair(loaded.folder(), languages);  // it has none
   Slopes found = long_call([&] {
     Sites* changed = sites_of(edits, loaded);
     return second ? of_similarity(loaded, text, *second, at, changed)
-                  : of_log_probability(loaded, text, target, position, at, changed);
+                  : of_log_probability(loaded, text, target, languages, position, at, changed);
   });
   std::vector<std::pair<std::string, NumpyFloats>> gradients;
   for (const auto& [name, numbers] : found.gradients)
@@ -251,12 +269,14 @@ void add_observation(nb::module_& module, nb::class_<LoadedModel>& model) {
       .def("labels", labels, "attention"_a, "of_keys"_a)
       .def("value", value_of, "site"_a);
   model
-      .def("observe", observe, "text"_a, nb::kw_only(), "target"_a, "pair"_a.none(), "sites"_a,
-           "edits"_a.none())
+      .def("observe", observe, "text"_a, nb::kw_only(), "target"_a, "pair"_a.none(),
+           "source_language"_a.none(), "target_language"_a.none(), "sites"_a, "edits"_a.none())
       .def("check_sites", check_sites, "sites"_a)
-      .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "first"_a, "sites"_a, "edits"_a.none())
-      .def("gradient", gradient, "text"_a, nb::kw_only(), "of"_a, "at"_a, "target"_a, "second"_a.none(),
-           "position"_a.none(), "edits"_a.none());
+      .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "first"_a, "source_language"_a.none(),
+           "target_language"_a.none(), "sites"_a, "edits"_a.none())
+      .def("gradient", gradient, "text"_a, nb::kw_only(), "of"_a, "at"_a, "target"_a,
+           "source_language"_a.none(), "target_language"_a.none(), "second"_a.none(), "position"_a.none(),
+           "edits"_a.none());
 }
 
 }  // namespace mh::python

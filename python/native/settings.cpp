@@ -13,7 +13,7 @@
 #include "multihead/base/suggestions.h"
 #include "multihead/check/check_model.h"
 #include "multihead/evaluate/bleu.h"
-#include "multihead/evaluate/perplexity.h"
+#include "multihead/evaluate/score_settings.h"
 #include "multihead/generate/translate.h"
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/corpus/observe_heads.h"
@@ -50,7 +50,7 @@ std::string settings(const std::string& verb) {
   if (verb == "check") return described(CheckOptions());
   if (verb == "embed") return described(EmbedTextOptions());
   if (verb == "fill") return described(FillOptions());
-  if (verb == "score") return described(WindowOptions());
+  if (verb == "score") return described(ScoreSettings());
   if (verb == "generate") return described(GenerateTextOptions());
   if (verb == "translate") return described(TranslateOptions());
   if (verb == "alignment" || verb == "stats") return described(ObserveHeadsOptions());

@@ -18,6 +18,7 @@
 #include "multihead/base/error.h"
 #include "multihead/evaluate/perplexity.h"
 #include "multihead/evaluate/score.h"
+#include "multihead/evaluate/score_settings.h"
 #include "multihead/folders/mask_token.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
@@ -41,8 +42,7 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
                                           const std::string& settings, Edits* edits,
                                           const Progress& progress) {
   auto options = settings_of<TranslateOptions>(settings, "translate");
-  const LanguagePair languages =
-      language_pair(loaded.folder(), options.source.value_or(""), options.target.value_or(""));
+  const LanguagePair languages = language_pair(loaded.folder(), options.languages);
   complete_search(loaded.folder(), languages, options.search);
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
@@ -66,7 +66,8 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
 std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lines& texts,
                                             const std::optional<Lines>& targets, const std::string& settings,
                                             Edits* edits, const Progress& progress) {
-  auto options = settings_of<WindowOptions>(settings, "score");
+  const auto given = settings_of<ScoreSettings>(settings, "score");
+  WindowOptions options = given.windows;
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
   const ModelFolder& folder = loaded.folder();
@@ -75,7 +76,7 @@ std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lin
         fmt::format("`target`: expected one for each of {} texts, got {}", texts.size(), targets->size()));
   return long_call([&] {
     if (targets) {
-      ModelText text(folder, {.remark = warn});
+      ModelText text(folder, {.remark = warn, .languages = language_pair(folder, given.languages)});
       const auto sources = text.sources(texts, {.name = "text"});
       const auto wanted = text.targets(*targets, {.name = "target"});
       if (text.unknown().tokens > 0) warn(text.unknown().in_words());

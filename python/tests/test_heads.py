@@ -244,7 +244,7 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> 
 def test_options_of_every_analysis(demo: mh.Model) -> None:
     question = {"clean": "the small dog sees a cat .", "corrupt": "the small cat sees a cat .", "answer": "Hund", "wrong": "Katze"}
     stats = mh.heads.stats(demo, SENTENCES, max_batch_tokens=50)
-    assert stats.report["options"] == {"max_batch_tokens": 50}
+    assert stats.report["options"] == {"max_batch_tokens": 50, "source_language": None, "target_language": None}
     assert mh.heads.stats(demo, SENTENCES, options=stats.report["options"]).report == stats.report
     patch = mh.heads.patch(demo, **question, what="patterns", max_batch_tokens=50)  # type: ignore[arg-type]
     assert mh.heads.patch(demo, **question, options=patch.report["options"]).report == patch.report  # type: ignore[arg-type]
@@ -252,7 +252,8 @@ def test_options_of_every_analysis(demo: mh.Model) -> None:
     options = faithful.report["options"]
     assert mh.heads.faithfulness(demo, SENTENCES, options=options).report == faithful.report
     of_a_text = mh.heads.attribution(demo, "two dogs run .", options=options).report
-    assert of_a_text["options"] == {name: options[name] for name in ("methods", "steps", "max_batch_tokens")}
+    names = ("methods", "steps", "max_batch_tokens", "source_language", "target_language")
+    assert of_a_text["options"] == {name: options[name] for name in names}
 
 
 def test_costs_and_bleu() -> None:

@@ -93,6 +93,32 @@ def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -
     assert demo.score(SENTENCES[0], best[0].text) == pytest.approx(best[0].log_probability, abs=1e-3)
 
 
+def test_a_translator_of_many_languages_is_told_them(tool: Callable[..., str]) -> None:
+    folder = golden("languages/nllb")
+    model, texts = mh.load(folder), ["two dogs run in the park", "the small dog sees a cat."]
+    short = {"max_length": 24}
+    tool_says = tool("translate", "--model", str(folder), "--from", "en", "--to", "deu_Latn", "--max-length", "24", texts=texts)
+    german = model.translate(texts, source_language="en", target_language="de", **short)
+    assert german == tool_says.splitlines()
+    with pytest.raises(mh.UsageError, match="nothing says its target language: give `target_language`"):
+        model.translate(texts, source_language="en")
+
+    languages = {"source_language": "en", "target_language": "de"}
+    greedy = model.translate(texts[0], beam_size=1, **languages, **short)
+    seen = model.observe(texts[0], target=greedy, **languages)
+    assert seen.tokens[0] == "eng_Latn"
+    assert seen.target_tokens[1] == "deu_Latn"
+    assert next(model.observe(texts, source_language="de", target_language="ro")).tokens[0] == "deu_Latn"
+    each_token = model.score(texts[0], greedy, per_token=True, **languages)
+    slopes = model.gradient(texts[0], at="*.gates", target=greedy, **languages)
+    assert slopes.value == pytest.approx(each_token.sum(), abs=1e-4)
+    stats = mh.heads.stats(model, texts, **languages)
+    assert stats.report["options"]["target_language"] == "de"
+    assert mh.heads.stats(model, texts, options=stats.report["options"]).rows == stats.rows
+    with pytest.raises(mh.UsageError, match="give `source_language`"):
+        mh.load(golden("languages/m2m100")).observe("a dog")
+
+
 def test_scores_as_the_tool_does(demo: mh.Model, tool: Callable[..., str], tmp_path: Path) -> None:
     targets = demo.translate(SENTENCES)
     source, target = tmp_path / "a", tmp_path / "b"

@@ -40,7 +40,11 @@ TEST_F(HeadsPatch, MakesAReportAgainFromItsOptions) {
   const std::string file = scratch.write("report.json", first);
   EXPECT_EQ(patch(std::string(kAnswers) + "--json --options '" + file + "'").out, first);
   const auto options = nlohmann::json::parse(first)["options"];
-  EXPECT_EQ(options, nlohmann::json({{"what", "patterns"}, {"by_position", false}, {"max_batch_tokens", 9}}));
+  EXPECT_EQ(options, nlohmann::json({{"what", "patterns"},
+                                     {"by_position", false},
+                                     {"max_batch_tokens", 9},
+                                     {"source_language", nullptr},
+                                     {"target_language", nullptr}}));
   const ToolResult other = patch(std::string(kAnswers) + "--what heads --json --options '" + file + "'");
   EXPECT_EQ(nlohmann::json::parse(other.out)["options"]["what"], "heads")
       << "a flag counts before the report";

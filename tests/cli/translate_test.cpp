@@ -183,20 +183,20 @@ TEST(TranslateManyLanguages, FromAndToAreCodesOfTheModel) {
   const auto with = [&](const std::string& flags) {
     return run_tool("translate --max-length 24 --model '" + folder + "' " + flags, text);
   };
-  const auto whole = with("--from eng_Latn --to zho_Hant"), other = with("--from eng --to deu");
+  const auto whole = with("--from eng_Latn --to zho_Hant"), other = with("--from en --to de");
   EXPECT_EQ(whole.status, 0) << whole.err;
   EXPECT_EQ(other.status, 0) << other.err;
   const std::vector<std::string> texts = {text};
   const ModelFolder model = load_model_folder(folder);
-  TranslateOptions options{.source = "eng", .target = "zho_Hant"};
+  TranslateOptions options{.languages = {"eng", "zho_Hant"}};
   options.search.max_length = 24;
   EXPECT_THAT(lines_of(whole.out), ElementsAre(translate_text(model, texts, options)[0]));
-  options.target = "deu_Latn";
+  options.languages.target_language = "deu_Latn";
   EXPECT_THAT(lines_of(other.out), ElementsAre(translate_text(model, texts, options)[0]));
   expect_error(with("--from eng"), 2, "nothing says its target language: give --to, or put tgt_lang into");
-  expect_error(with("--to en"), 2, "--to: 'en' is no language of this model, which has deu_Latn, eng_Latn");
+  expect_error(with("--to fr"), 2, "--to: 'fr' is no language of this model, which has deu_Latn, eng_Latn");
   expect_error(with("--from zho --to deu"), 2, "--from: 'zho' may be zho_Hans, zho_Hant; give one of these");
-  expect_error(run_tool("translate demo --to de", text), 2, "has no codes of languages");
+  expect_error(run_tool("translate demo --to de", text), 2, "--to: demo has no codes of languages");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST_P(Languages, SourcesHaveTheTokensOfTransformers) {
   EXPECT_EQ(folder.remark(), "");
   const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
   for (const auto& [key, language] : {std::pair("first", first), std::pair("second", second)}) {
-    ModelText text(folder, {.languages = language_pair(folder, language, "")});
+    ModelText text(folder, {.languages = language_pair(folder, {language})});
     const Ids found = text.sources(lines, {.name = "source"}), wanted = ids(key);
     ASSERT_EQ(found.size(), wanted.size());
     size_t whole = 0;
@@ -71,7 +71,7 @@ TEST_P(Languages, SourcesHaveTheTokensOfTransformers) {
 // Of transformers' the decoder reads what stands before the end: in front of it the code, in whichever place the tokenizer has it.
 TEST_P(Languages, TargetsBeginWithTheirCode) {
   const int32_t end = folder.model->facts().eos_id;
-  const LanguagePair languages = language_pair(folder, first, second);
+  const LanguagePair languages = language_pair(folder, {first, second});
   const Ids found = ModelText(folder, {.languages = languages}).targets(lines, {.name = "target"});
   Ids wanted = ids("target");
   const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
@@ -90,12 +90,12 @@ TEST_P(Languages, TargetsBeginWithTheirCode) {
 
 TEST_P(Languages, TranslationsIntoTwoLanguagesAreThoseOfTransformers) {
   const json texts = json::parse(read_file(kLanguages / (name + ".texts.json")));
-  TranslateOptions options{.source = first};
+  TranslateOptions options{.languages = {first}};
   options.search.max_length = 24;
   options.search.early_stopping = EarlyStopping::kTrue;
   for (const auto& [key, language] : {std::pair("into_second", second), std::pair("into_first", first)}) {
     if (starts_decoder() && language == first) continue;
-    options.target = language;
+    options.languages.target_language = language;
     EXPECT_EQ(translate_text(folder, texts["texts"], options), texts[key].get<std::vector<std::string>>())
         << key;
   }
@@ -105,7 +105,7 @@ TEST_P(Languages, TranslationsIntoTwoLanguagesAreThoseOfTransformers) {
 TEST_P(Languages, ALongLineLosesItsEndButNotItsCode) {
   std::string longer;
   for (int i = 0; i < 40; ++i) longer += "the dog ";
-  const LanguagePair languages = language_pair(folder, first, second);
+  const LanguagePair languages = language_pair(folder, {first, second});
   const std::vector<int32_t> found =
       ModelText(folder, {.languages = languages}).sources({longer}, {.name = "source"})[0];
   EXPECT_EQ(static_cast<int32_t>(found.size()), folder.model->facts().max_positions);
@@ -120,7 +120,7 @@ TEST_P(Languages, AreKeptInWhatIsSaved) {
   const ModelFolder again = load_model_folder(scratch / "saved");
   EXPECT_EQ(again.remark(), "");
   const auto sources = [&](const ModelFolder& of) {
-    return ModelText(of, {.languages = language_pair(of, second, "")}).sources(lines, {.name = "source"});
+    return ModelText(of, {.languages = language_pair(of, {second})}).sources(lines, {.name = "source"});
   };
   EXPECT_EQ(sources(again), sources(folder));
   EXPECT_EQ(again.languages->ids, folder.languages->ids);
@@ -145,7 +145,7 @@ TEST(M2m100Codes, AreTokensInTextsWhereTheyAreListed) {
   for (const auto& [path, key] : {std::pair(kLanguages / "m2m100", "listed"), std::pair(plain, "unlisted")}) {
     const ModelFolder folder = load_model_folder(path);
     EXPECT_EQ(folder.remark(), "");
-    ModelText text(folder, {.languages = language_pair(folder, "en", "")});
+    ModelText text(folder, {.languages = language_pair(folder, {"en"})});
     EXPECT_EQ(text.sources(texts, {.name = "source"}), codes[key].get<Ids>()) << key;
     EXPECT_EQ(folder.source_tokens().encode_ids(texts[0]), codes[key][0].get<std::vector<int32_t>>()) << key;
   }
@@ -172,23 +172,49 @@ TEST(M2m100Codes, AreThoseOfTheListThatIsNamed) {
 TEST(LanguageNames, ArePerhapsTheirFirstPart) {
   const ModelFolder folder = load_model_folder(kLanguages / "nllb");
   const LanguageCodes& codes = *folder.languages;
-  EXPECT_EQ(codes.id_of("deu", "target"), codes.id_of("deu_Latn", "target"));
-  test::expect_one_line_error([&] { codes.id_of("zho", "target"); },
-                              "`target`: 'zho' may be zho_Hans, zho_Hant; give one of these", "two");
-  test::expect_one_line_error([&] { codes.id_of("xx", "source"); },
-                              "`source`: 'xx' is no language of this model, which has deu_Latn, eng_Latn, "
-                              "ron_Latn, zho_Hans, zho_Hant",
+  EXPECT_EQ(codes.id_of("deu", "x"), codes.id_of("deu_Latn", "x"));
+  test::expect_one_line_error([&] { codes.id_of("zho", "a.en line 3"); },
+                              "a.en line 3: 'zho' may be zho_Hans, zho_Hant; give one of these", "two");
+  test::expect_one_line_error([&] { language_pair(folder, {"xx"}); },
+                              "`source_language`: 'xx' is no language of this model, which has deu_Latn, "
+                              "eng_Latn, ron_Latn, zho_Hans, zho_Hant",
                               "none");
+}
+
+TEST(LanguageNames, ArePerhapsOtherCodesOfIso639) {
+  const ModelFolder nllb = load_model_folder(kLanguages / "nllb"),
+                    mbart = load_model_folder(kLanguages / "mbart50");
+  const LanguageCodes &scripts = *nllb.languages, &regions = *mbart.languages;
+  EXPECT_EQ(scripts.id_of("de", "x"), scripts.id_of("deu_Latn", "x"));
+  EXPECT_EQ(scripts.id_of("en_Latn", "x"), scripts.id_of("eng_Latn", "x"));
+  EXPECT_EQ(scripts.id_of("zh_Hant", "x"), scripts.id_of("zho_Hant", "x"));
+  EXPECT_EQ(regions.id_of("de", "x"), regions.id_of("de_DE", "x"));
+  EXPECT_EQ(regions.id_of("deu", "x"), regions.id_of("de_DE", "x"));
+  EXPECT_EQ(regions.id_of("pes", "x"), regions.id_of("fa_IR", "x"));
+  EXPECT_EQ(regions.id_of("zho", "x"), regions.id_of("zh_CN", "x"));
+  test::expect_one_line_error([&] { scripts.id_of("zh", "x"); },
+                              "x: 'zh' may be zho_Hans, zho_Hant; give one of these", "two scripts");
+  test::expect_one_line_error([&] { scripts.id_of("de_DE", "x"); }, "'de_DE' is no language", "no script");
+  test::expect_one_line_error([&] { scripts.id_of("de_", "x"); }, "'de_' is no language", "nothing behind");
+  test::expect_one_line_error([&] { regions.id_of("", "x"); }, "'' is no language", "nothing");
+}
+
+TEST(LanguageNames, OfManyAreCounted) {
+  LanguageCodes codes;
+  for (char a = 'a'; a <= 'z'; ++a) {
+    for (const char* end : {"aa", "bb", "cc"}) codes.ids.emplace(a + std::string(end), a);
+  }
+  test::expect_one_line_error(
+      [&] { codes.id_of("deu", "x"); },
+      "x: 'deu' is no language of this model, which has 78 (multihead info lists them)", "many");
 }
 
 TEST(LanguageNames, AreNoneOfAModelWithoutCodes) {
   const ModelFolder folder = load_model_folder(std::filesystem::path(goldens_folder()) / "bart" / "text");
   EXPECT_EQ(folder.languages, nullptr);
   test::expect_one_line_error(
-      [&] { translate_text(folder, {"the dog"}, {.target = "de"}); },
-      "has no codes of languages, so that it translates from one into another alone; leave "
-      "out `target`",
-      "target");
+      [&] { translate_text(folder, {"the dog"}, {.languages = {.target_language = "de"}}); },
+      "has no codes of languages among which one could choose; leave it out", "target");
 }
 
 TEST(LanguageNames, OfTheFolderCountWhereNoneAreGiven) {
@@ -196,10 +222,10 @@ TEST(LanguageNames, OfTheFolderCountWhereNoneAreGiven) {
   const std::filesystem::path path = scratch / "nllb";
   std::filesystem::copy(kLanguages / "nllb", path, std::filesystem::copy_options::recursive);
   const std::vector<std::string> texts = {"two dogs run in the park"};
-  const auto wanted = translate_text(load_model_folder(path), texts, {.source = "eng", .target = "ron"});
-  test::expect_one_line_error([&] { translate_text(load_model_folder(path), texts); },
-                              "nothing says its target language: give `target`, or put tgt_lang into",
-                              "target");
+  const auto wanted = translate_text(load_model_folder(path), texts, {.languages = {"eng", "ron"}});
+  test::expect_one_line_error(
+      [&] { translate_text(load_model_folder(path), texts); },
+      "nothing says its target language: give `target_language`, or put tgt_lang into", "target");
   test::edit_json(path / "tokenizer_config.json", [](json& config) { config["tgt_lang"] = "ron_Latn"; });
   EXPECT_EQ(translate_text(load_model_folder(path), texts), wanted);
   // What generation_config.json forces counts before that.
@@ -209,16 +235,19 @@ TEST(LanguageNames, OfTheFolderCountWhereNoneAreGiven) {
                   [&](json& config) { config["forced_bos_token_id"] = german; });
   EXPECT_EQ(load_model_folder(path).languages->usual.target, german);
   test::edit_json(path / "tokenizer_config.json", [](json& config) { config["src_lang"] = nullptr; });
-  test::expect_one_line_error([&] { translate_text(load_model_folder(path), texts); },
-                              "nothing says its source language: give `source`, or put src_lang into",
-                              "source");
+  test::expect_one_line_error(
+      [&] { translate_text(load_model_folder(path), texts); },
+      "nothing says its source language: give `source_language`, or put src_lang into", "source");
 }
 
 TEST(LanguageNames, OfAnMbartIsThatOfItsStartToken) {
   const ModelFolder folder = load_model_folder(kLanguages / "mbart");
   EXPECT_EQ(folder.languages->usual.target, folder.languages->id_of("de", "target"));
-  test::expect_one_line_error([&] { language_pair(folder, "en", "ro_RO"); },
-                              "writes de_DE alone, whose code is its decoder_start_token_id", "target");
+  test::expect_one_line_error(
+      [&] {
+        language_pair(folder, {"en", "ro_RO"});
+      },
+      "writes de_DE alone, whose code is its decoder_start_token_id", "target");
 }
 
 // Ids have their codes themselves, behind the end of some.

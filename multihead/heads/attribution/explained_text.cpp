@@ -157,7 +157,8 @@ ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
   if (!model_.predicts())
     throw UsageError(
         "this encoder predicts no words; give a second text, and the cosine of both vectors is explained");
-  const Observation seen = observe_text(folder, text, options.target, {.keep = {}, .remark = options.remark});
+  const Observation seen = observe_text(
+      folder, text, options.target, {.keep = {}, .remark = options.remark, .languages = options.languages});
   choose(folder, seen, options);
   require_tokens(tokens_);
   of_source_ = replacement_of(folder, folder.source_tokens());
@@ -178,6 +179,7 @@ ExplainedText::ExplainedText(const SentenceModel& model, const std::string& text
     throw UsageError("a translator has no vector of a text; leave the second text out");
   if (options.position || !options.target_token.empty() || !options.target.empty())
     throw UsageError("with two texts their cosine is explained: leave out the token and the target");
+  language_pair(model.folder, options.languages);  // it has none
   const Tokenizer& tokenizer = model.folder.source_tokens();
   const TextTokens read = sentence_tokens(model, text), other = sentence_tokens(model, second);
   if (options.remark && read.ids.size() < read.uncut)

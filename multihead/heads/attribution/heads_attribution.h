@@ -36,6 +36,7 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/batch/batch_tokens.h"
 #include "multihead/folders/sentence_model.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
@@ -72,7 +73,8 @@ struct AttributionOptions {
   /// Another token in its place, as the vocabulary or as a text has it. Of a causal model without `position`: what comes after
   /// the text.
   std::string target_token = {};
-  std::string target = {};          // a translator's translation; empty: its greedy one
+  std::string target = {};  // a translator's translation; empty: its greedy one
+  TextLanguages languages = {};
   int32_t steps = 64;               // of integrated gradients
   int64_t max_batch_tokens = 2048;  // that are read at once
   /// Called with one line worth knowing: that the text was cut, which words the tokenizer does not know.
@@ -87,6 +89,7 @@ struct AttributionOptions {
     v("steps", steps, {.low = 1, .high = 100'000},
       {.group = kGroup, .help = "Steps of integrated gradients", .rare = true});
     visit_batch_tokens(v, max_batch_tokens);
+    languages.visit(v);
   }
 };
 

@@ -90,7 +90,11 @@ void LeftOutLines::tell(const char* reason, const std::function<void(const std::
 }
 
 CorpusReader::CorpusReader(const ModelFolder& folder, HeadsCorpus& corpus, Options options)
-    : folder_(folder), corpus_(corpus), options_(std::move(options)), reader_(folder_, options_.remark) {}
+    : folder_(folder),
+      corpus_(corpus),
+      options_(std::move(options)),
+      languages_(language_pair(folder_, options_.languages)),
+      reader_(folder_, options_.remark, languages_) {}
 
 std::optional<CorpusBlock> CorpusReader::next() {
   CorpusBlock block;
@@ -151,7 +155,7 @@ std::optional<CorpusBlock> CorpusReader::next() {
     } else {
       const std::vector<int64_t> numbers = block.numbers();
       ListSites listed(options_.sites, {.texts = numbers});
-      target.ids = greedy_translations(folder_, source.ids, listed.sites());
+      target.ids = greedy_translations(folder_, source.ids, languages_, listed.sites());
     }
   } else {
     refuse_targets(folder_, !text.targets.empty());

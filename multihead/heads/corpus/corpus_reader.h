@@ -14,6 +14,7 @@
 #include "multihead/heads/sites/words.h"
 #include "multihead/nn/attention_place.h"
 #include "multihead/nn/sites.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
@@ -71,11 +72,13 @@ class CorpusReader {
   struct Options {
     bool words = false;      // which word a token belongs to, also where no trees are given (words_in())
     Sites* sites = nullptr;  // of the search
+    TextLanguages languages = {};
     /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know, and at the end
     /// how many lines were left out though they have a target or a second text.
     std::function<void(const std::string&)> remark = nullptr;
   };
-  /// REQUIRES: folder and corpus outlive this. Throws FileError when the folder has no tokenizer.
+  /// REQUIRES: folder and corpus outlive this. Throws FileError when the folder has no tokenizer, UsageError on languages as
+  /// language_pair() (folders/language_codes.h) does.
   CorpusReader(const ModelFolder& folder, HeadsCorpus& corpus, Options options);
 
   /// Nothing when all lines were given. Throws FormatError when trees or alignments do not fit the text; UsageError when
@@ -87,6 +90,7 @@ class CorpusReader {
   const ModelFolder& folder_;
   HeadsCorpus& corpus_;
   Options options_;
+  LanguagePair languages_;
   InspectedTextReader reader_;
   TargetsRead targets_read_ = TargetsRead::kNone;
   int64_t sentences_ = 0, lines_ = 0;

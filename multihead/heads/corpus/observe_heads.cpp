@@ -12,7 +12,10 @@ namespace mh {
 CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
                          std::span<CorpusObserver* const> observers, const ObserveHeadsOptions& options) {
   CorpusReader reader(folder, corpus,
-                      {.words = options.words, .sites = options.observe.sites, .remark = options.remark});
+                      {.words = options.words,
+                       .sites = options.observe.sites,
+                       .languages = options.languages,
+                       .remark = options.remark});
   CorpusRead read;
   int64_t left_out = 0;
   std::vector<int64_t> numbers;

@@ -11,12 +11,14 @@
 #include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/sites/observe_text.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
 struct ObserveHeadsOptions {
   ObserveOptions observe = {};   // source_types are the corpus's own
   bool words = false;            // CorpusReader::Options::words
+  TextLanguages languages = {};  // of the corpus
   const Model* model = nullptr;  // run this one, of the folder's shape, instead of the folder's
   /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
@@ -25,6 +27,7 @@ struct ObserveHeadsOptions {
   template <class V>
   void visit(V& v) {
     observe.visit(v);
+    languages.visit(v);
   }
 };
 

@@ -80,7 +80,10 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
   if (found.kind == ScoreKind::kMaskedWords) mask = folder.source_tokens().id_of(mask_token(folder));
   Random random(options.seed);
   LeftOutLines silent;  // of which nothing can be predicted
-  CorpusReader reader(folder, corpus, {.sites = options.read.observe.sites, .remark = options.read.remark});
+  CorpusReader reader(folder, corpus,
+                      {.sites = options.read.observe.sites,
+                       .languages = options.read.languages,
+                       .remark = options.read.remark});
   while (std::optional<CorpusBlock> block = reader.next()) {
     check_ids(block->source.ids, {.what = "source",
                                   .longest = facts.max_positions,

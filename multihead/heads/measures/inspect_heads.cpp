@@ -11,7 +11,8 @@ HeadReport inspect_heads(const ModelFolder& folder, HeadsCorpus& corpus, const I
   AlignmentScorer aligners;
   CorpusObserver* const observers[] = {&statistics, &relations, &aligners};
   const CorpusRead read =
-      observe_heads(folder, corpus, observers, {.observe = options.observe, .remark = options.remark});
+      observe_heads(folder, corpus, observers,
+                    {.observe = options.observe, .languages = options.languages, .remark = options.remark});
 
   HeadReport report;
   report.sentences = read.sentences;

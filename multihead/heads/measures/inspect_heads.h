@@ -21,6 +21,7 @@ namespace mh {
 
 struct InspectOptions {
   ObserveOptions observe = {};
+  TextLanguages languages = {};
   bool similarities = true;  // fills HeadReport::similarities, and HeadFigures::cosine and divergence
   /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
@@ -29,6 +30,7 @@ struct InspectOptions {
   template <class V>
   void visit(V& v) {
     observe.visit(v);
+    languages.visit(v);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/language_codes.h"
 #include "multihead/heads/patching/patched_passes.h"
 #include "multihead/io/check_option.h"
 #include "multihead/nn/attention_place.h"
@@ -106,13 +107,14 @@ const PatchText& PatchReport::corrupt_text(const std::string& stack) const {
 
 PatchReport heads_patch(const ModelFolder& folder, const PatchQuestion& question,
                         const PatchOptions& options) {
-  PatchReport found{.texts = read_patch_texts(folder, question, options.remark)};
+  PatchReport found{.texts = read_patch_texts(folder, question, options.languages, options.remark)};
   run_patches(*patch_reader(folder, found.texts), options, found);
   return found;
 }
 
 PatchReport heads_patch(const SentenceModel& model, const PatchQuestion& question,
                         const PatchOptions& options) {
+  language_pair(model.folder, options.languages);  // it has none
   PatchReport found{.of_vectors = true, .texts = read_patch_texts(model, question, options.remark)};
   run_patches(*patch_reader(model, question, options.sites), options, found);
   return found;

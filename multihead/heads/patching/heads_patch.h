@@ -32,6 +32,7 @@ namespace mh {
 struct PatchOptions {
   PatchedPart part = PatchedPart::kHeads;
   bool by_position = false;  // a run for each position; otherwise all positions at once
+  TextLanguages languages = {};
   Sites* sites =
       nullptr;  // called in all runs, e.g. SiteValues that mute heads; sequence 0 is the text of each run
   int64_t max_batch_tokens = 2048;  // of runs that go together; results depend on it only by rounding
@@ -48,6 +49,7 @@ struct PatchOptions {
     v("by_position", by_position, {},
       {.group = kGroup, .help = "Patch one token position at a time (the tool always does for the stream)"});
     visit_batch_tokens(v, max_batch_tokens);
+    languages.visit(v);
   }
 };
 

@@ -150,22 +150,25 @@ void read_masks(const ModelFolder& folder, const PatchQuestion& question, const 
 }  // namespace
 
 PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
-                            const PatchRemark& remark) {
+                            const TextLanguages& languages, const PatchRemark& remark) {
   if (!folder.model->predicts()) {
     throw UsageError(fmt::format(
         "{} holds a {} model that predicts no words; patch it as a sentence model, by its vectors",
         folder.path.string(), folder.model_type));
   }
   const bool translator = translates(folder);
+  const LanguagePair pair = language_pair(folder, languages);
   if (!translator) refuse_prefix(question);
   const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
   std::vector<TextTokens> read = read_lines(
-      TextReader(folder, {.longest = longest, .side = translator ? TextSide::kSource : TextSide::kOnly}),
+      TextReader(
+          folder,
+          {.longest = longest, .side = translator ? TextSide::kSource : TextSide::kOnly, .languages = pair}),
       std::vector<std::string>{question.clean, question.corrupt},
       {.from = {.one = "text"}, .remark = remark, .whole = true});
   PatchTexts texts;
   if (translator) {
-    const std::vector<int32_t> end = source_end(folder, {});
+    const std::vector<int32_t> end = source_end(folder, pair);
     for (TextTokens& tokens : read) tokens.ids.insert(tokens.ids.end(), end.begin(), end.end());
   }
   texts.clean = labelled_text(folder.source_tokens(), std::move(read[0]));
@@ -173,7 +176,7 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
   check_equally_long(texts);
   if (translator) {
     const Tokenizer& tokenizer = folder.target_tokens();
-    const TextReader reader(folder, {.longest = longest, .side = TextSide::kTarget});
+    const TextReader reader(folder, {.longest = longest, .side = TextSide::kTarget, .languages = pair});
     texts.target =
         labelled_text(tokenizer, read_lines(reader, std::vector<std::string>{question.prefix},
                                             {.from = {.one = "prefix"}, .remark = remark, .whole = true})[0]);

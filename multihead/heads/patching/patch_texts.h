@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "multihead/folders/sentence_model.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
@@ -52,7 +53,7 @@ using PatchRemark = std::function<void(const std::string&)>;
 /// masks that are not there, are several or stand at different positions, and on answers of no tokens, of the unknown token, or
 /// of the same first token; FormatError on texts that are not UTF-8 or longer than the model reads.
 PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
-                            const PatchRemark& remark);
+                            const TextLanguages& languages, const PatchRemark& remark);
 /// The same for a model that makes vectors; answers are left to the reader of vectors. Throws UsageError on a prefix, on answers
 /// without text or that are the same, and on texts of different lengths.
 PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& question,

@@ -28,10 +28,11 @@ InspectedTexts InspectedTextReader::read(const TextReader& reader, const std::ve
 InspectedTexts InspectedTextReader::translated(const std::vector<std::string>& lines, TextSide side,
                                                const std::vector<std::vector<Word>>& words,
                                                const LinesFrom& from) const {
-  const TextReader reader(folder_, {.longest = longest_, .side = side, .offsets = true});
+  const TextReader reader(folder_,
+                          {.longest = longest_, .side = side, .offsets = true, .languages = languages_});
   InspectedTexts texts = read(reader, lines, {.from = from, .remark = remark_}, words);
   if (side == TextSide::kTarget) return texts;
-  const std::vector<int32_t> end = source_end(folder_, {});
+  const std::vector<int32_t> end = source_end(folder_, languages_);
   for (auto& ids : texts.ids) ids.insert(ids.end(), end.begin(), end.end());
   for (auto& offsets : texts.offsets) offsets.insert(offsets.end(), end.size(), {0, 0});
   for (auto& of_text : texts.words) of_text.insert(of_text.end(), end.size(), -1);
@@ -69,13 +70,13 @@ void refuse_targets(const ModelFolder& folder, bool given) {
 
 std::vector<std::vector<int32_t>> greedy_translations(const ModelFolder& folder,
                                                       std::span<const std::vector<int32_t>> sources,
-                                                      Sites* sites) {
+                                                      const LanguagePair& languages, Sites* sites) {
   TranslateOptions options;
   options.search.beam_size = 1;
   // The decoder reads the start token before the translation.
   options.search.max_length = std::max(1, std::min(256, folder.translator().config().max_positions - 1));
   options.search.max_length_factor = 4;
-  complete_search(folder, {}, options.search);
+  complete_search(folder, languages, options.search);
   options.sites = sites;
   std::vector<std::vector<int32_t>> targets;
   for (auto& hypotheses : translate(folder.translator(), sources, options)) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/data/tree_bank.h"
+#include "multihead/folders/language_codes.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/heads/sites/words.h"
@@ -28,9 +29,11 @@ struct InspectedTexts {
 class InspectedTextReader {
  public:
   using Remark = std::function<void(const std::string&)>;
-  InspectedTextReader(const ModelFolder& folder, const Remark& remark)
+  /// languages: of a translator, language_pair().
+  InspectedTextReader(const ModelFolder& folder, const Remark& remark, const LanguagePair& languages)
       : folder_(folder),
         remark_(remark),
+        languages_(languages),
         longest_(static_cast<size_t>(folder.model->facts().max_positions)) {}
 
   /// As a translator reads it, a target without the end token. words: a list for each line, or none; from: what a line
@@ -50,6 +53,7 @@ class InspectedTextReader {
 
   const ModelFolder& folder_;
   const Remark& remark_;
+  LanguagePair languages_;
   size_t longest_;  // tokens that the model reads
 };
 
@@ -61,6 +65,6 @@ void refuse_targets(const ModelFolder& folder, bool given);
 /// The greedy translations of the sources, without end tokens.
 std::vector<std::vector<int32_t>> greedy_translations(const ModelFolder& folder,
                                                       std::span<const std::vector<int32_t>> sources,
-                                                      Sites* sites);
+                                                      const LanguagePair& languages, Sites* sites);
 
 }  // namespace mh

@@ -100,7 +100,8 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     of_one.sites = listed.sites();
     return observe_text(folder, source, target, of_one);
   }
-  const InspectedTextReader reader(folder, options.remark);
+  const LanguagePair languages = language_pair(folder, options.languages);
+  const InspectedTextReader reader(folder, options.remark, languages);
   Observation seen;
   if (options.pair || !translates(folder)) {
     refuse_targets(folder, !target.empty());
@@ -119,7 +120,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
   std::vector<std::pair<int32_t, int32_t>> offsets;
   if (target.empty()) {
     if (options.sites != nullptr) folder.model->check(*options.sites);
-    ids = greedy_translations(folder, read.ids, options.sites)[0];
+    ids = greedy_translations(folder, read.ids, languages, options.sites)[0];
     seen.translation = folder.target_tokens().decode_known(ids);
   } else {
     InspectedTexts given = reader.translated({target}, TextSide::kTarget, {}, {.one = "target text"});

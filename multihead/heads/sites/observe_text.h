@@ -19,6 +19,7 @@
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/nn/attention_place.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
@@ -71,11 +72,12 @@ struct ObserveTextOptions {
   std::function<void(const std::string&)> remark = nullptr;
   /// A second text, which is one sequence with the source; only of encoders that read pairs.
   std::optional<std::string> pair = std::nullopt;
+  TextLanguages languages = {};
 };
 
 /// An empty `target` of a translator is made by greedy search. A text of more tokens than the model reads is
-/// cut. Throws UsageError on a target for another model, on a pair for a model that does not read it, and on sites or heads
-/// that the model does not have.
+/// cut. Throws UsageError on a target for another model, on a pair for a model that does not read it, on languages as language_pair()
+/// (folders/language_codes.h) does, and on sites or heads that the model does not have.
 Observation observe_text(const ModelFolder& folder, const std::string& source, const std::string& target = {},
                          const ObserveTextOptions& options = {});
 

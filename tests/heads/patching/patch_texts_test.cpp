@@ -92,7 +92,8 @@ TEST(PatchTexts, AWordHasTheTokenThatItHasBehindTheText) {
   const ModelFolder gpt2 = load_model_folder(std::filesystem::path(goldens_folder()) / "generate/gpt2");
   const Tokenizer& tokenizer = gpt2.source_tokens();
   const auto answer_behind = [&](const std::string& clean) {
-    return read_patch_texts(gpt2, {.clean = clean, .corrupt = clean, .answer = "the", .wrong = "."}, nullptr)
+    return read_patch_texts(gpt2, {.clean = clean, .corrupt = clean, .answer = "the", .wrong = "."}, {},
+                            nullptr)
         .answer.token;
   };
   const int32_t alone = tokenizer.encode_ids("the", false)[0],

@@ -35,7 +35,7 @@ json run_of(const ScoredModel& model, const std::vector<PageText>& texts) {
   page.add_run({.name = "model",
                 .folder = &model.folder(),
                 .evidence = importance_of_page(model, texts),
-                .attributions = page_attributions(model, texts, "model")},
+                .attributions = page_attributions(model, texts, "model", {})},
                texts);
   return read_page(page.html()).header["runs"][0];
 }
@@ -105,8 +105,8 @@ TEST(PageImportance, NeedsAnAttributionForEachText) {
 TEST(PageImportance, OfOneVectorHasNoAttribution) {
   const ScoredModel model =
       load_scored_model(std::filesystem::path(goldens_folder()) / "sentences" / "modes");
-  EXPECT_TRUE(page_attributions(model, {{"two dogs run"}}, "model").empty());
-  EXPECT_EQ(page_attributions(model, {{"two dogs run"}, {"a cat"}}, "model").size(), 2u);
+  EXPECT_TRUE(page_attributions(model, {{"two dogs run"}}, "model", {}).empty());
+  EXPECT_EQ(page_attributions(model, {{"two dogs run"}, {"a cat"}}, "model", {}).size(), 2u);
 }
 
 TEST(SlowPageImportance, OfVectorsNeedsTwoTexts) {

@@ -54,11 +54,17 @@ std::string given_back(const Settings& settings) {
 }
 
 TEST(ReportOptions, AreThoseOfEveryVerb) {
+  const std::string no_languages = "  \"source_language\": null,\n  \"target_language\": null\n";
+  const ObserveHeadsOptions of_many{.languages = {"de", "ron_Latn"}};
+  EXPECT_EQ(given_back(of_many), to_json(of_many));
+  EXPECT_THAT(to_json(of_many),
+              HasSubstr("\"source_language\": \"de\",\n  \"target_language\": \"ron_Latn\"\n"));
   const ObserveHeadsOptions read{.observe = {.max_batch_tokens = 77}};
-  EXPECT_EQ(given_back(read), "{\n  \"max_batch_tokens\": 77\n}\n");
+  EXPECT_EQ(given_back(read), "{\n  \"max_batch_tokens\": 77,\n" + no_languages + "}\n");
   const PatchOptions patch{.part = PatchedPart::kPattern, .by_position = true, .max_batch_tokens = 8};
   EXPECT_EQ(given_back(patch),
-            "{\n  \"what\": \"patterns\",\n  \"by_position\": true,\n  \"max_batch_tokens\": 8\n}\n");
+            "{\n  \"what\": \"patterns\",\n  \"by_position\": true,\n  \"max_batch_tokens\": 8,\n" +
+                no_languages + "}\n");
   const FaithfulnessOptions attribution{
       .attribution = {.methods = {AttributionMethod::kRollout, AttributionMethod::kFlow}, .steps = 3},
       .points = 4,

@@ -151,8 +151,9 @@ HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, int64_
              : products < kMostProducts ? PageCoding::kRootsAndProducts
                                         : PageCoding::kRoots);
   SitesInTurn sites(run.sites, maps);
-  seen = observe_text(folder, text.source, text.target,
-                      {.keep = keep, .sites = &sites, .number = number, .remark = run.remark});
+  seen = observe_text(
+      folder, text.source, text.target,
+      {.keep = keep, .sites = &sites, .number = number, .remark = run.remark, .languages = run.languages});
   HeadsJson json;
   const bool causal = is_causal(folder);
   if (seen.targets == TargetsRead::kGreedy) {

@@ -20,6 +20,7 @@
 #include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/reports/page/page_evidence.h"
 #include "multihead/nn/sites.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
@@ -48,6 +49,7 @@ struct PageRun {
   std::vector<std::string> attributions = {};
   /// The attention of the first text that is walked through step by step; empty: none.
   std::string walk = {};
+  TextLanguages languages = {};
   Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
   std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
 };

@@ -28,7 +28,7 @@ std::vector<AttributionMethod> methods_for(size_t tokens) {
 }  // namespace
 
 std::vector<std::string> page_attributions(const ScoredModel& model, const std::vector<PageText>& texts,
-                                           const std::string& name) {
+                                           const std::string& name, const TextLanguages& languages) {
   const bool vectors = score_kind(model.folder()) == ScoreKind::kVectors;
   if (vectors && texts.size() == 1) return {};  // a cosine is explained, which needs a second text
   std::vector<std::string> found;
@@ -41,7 +41,7 @@ std::vector<std::string> page_attributions(const ScoredModel& model, const std::
                                          tokens, kMostTokens)));
       continue;
     }
-    AttributionOptions options{.methods = methods_for(tokens)};
+    AttributionOptions options{.methods = methods_for(tokens), .languages = languages};
     try {
       if (!vectors) options.target = texts[i].target;
       found.push_back(attribution_json(

@@ -12,9 +12,9 @@ namespace mh {
 /// By text, what attribution_json() gives, or {"why": "..."} where it has none. Explained is the log-probability of the text's last word, or
 /// of the translation's; of an encoder that predicts no words the cosine to the page's next text, of the last to the first; a single text of it has none: {}. Texts
 /// of more than kMostFlowTokens tokens have the methods that run the model a few times only.
-/// name: what the JSON calls the model.
+/// name: what the JSON calls the model; languages: of a translator of many.
 std::vector<std::string> page_attributions(const ScoredModel& model, const std::vector<PageText>& texts,
-                                           const std::string& name);
+                                           const std::string& name, const TextLanguages& languages);
 /// The same where there is none at all.
 std::vector<std::string> no_attributions(const std::vector<PageText>& texts, const std::string& why);
 

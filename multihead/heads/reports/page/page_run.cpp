@@ -25,6 +25,7 @@ PageEvidence evidence_of(const ScoredModel& model, const std::vector<PageText>& 
   of_evidence.observe.observe.sites = options.sites;
   of_evidence.observe.observe.progress = options.progress;
   of_evidence.observe.remark = options.remark;
+  of_evidence.observe.languages = options.languages;
   TextCorpus own(corpus_text(texts));
   HeadsCorpus* corpus = options.corpus;
   if (corpus != nullptr) {
@@ -46,7 +47,7 @@ std::vector<std::string> attributions_of(const ScoredModel& model, const std::ve
   if (options.sites != nullptr)
     return no_attributions(texts,
                            "Heads are changed on this page, and attributions are made of unchanged models.");
-  return page_attributions(model, texts, options.model);
+  return page_attributions(model, texts, options.model, options.languages);
 }
 
 }  // namespace
@@ -59,6 +60,7 @@ PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts,
           .evidence = evidence_of(model, texts, options),
           .attributions = attributions_of(model, texts, options),
           .walk = walked_attention(*model.folder().model, options.walk),
+          .languages = options.languages,
           .sites = options.sites,
           .remark = options.remark};
 }

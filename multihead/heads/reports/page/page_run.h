@@ -22,6 +22,7 @@ struct PageRunOptions {
   bool importance = true;
   /// An attention, or of an encoder or a causal model the number of a layer; empty: none is walked through.
   std::string walk = {};
+  TextLanguages languages = {};
   Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
   std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
   std::function<void(int64_t sentences_done)> progress = nullptr;
@@ -36,6 +37,7 @@ struct PageRunOptions {
        .value = "ATTENTION"});
     v("importance", importance, {},
       {.group = kPageGroup, .help = "Importance and attribution, which take longest", .rare = true});
+    languages.visit(v);
   }
 };
 
