@@ -22,6 +22,7 @@
 #include "multihead/generate/translate.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/tasks/translate_into.h"
 
 namespace mh::cli {
 namespace {
@@ -34,7 +35,7 @@ struct TranslateFlags {
   AlignOptions align;
   SettingFlags search, alignment_of;
   const Flag* n_best = nullptr;
-  bool greedy = false, alignment = false, token_ids = false, strict = false;
+  bool greedy = false, alignment = false, token_ids = false, strict = false, to_column = false;
   HeadChangeFlags changes;
 
   bool best_only() const { return n_best->count() == 0; }
@@ -92,6 +93,7 @@ class Prefixes {
 struct Block {
   std::vector<std::string> lines;
   ModelText::Ids sources;
+  std::vector<int32_t> targets = {};  // the codes of --to-column
   std::span<const std::vector<int32_t>> prefixes;
   size_t first = 0;  // lines before
   bool last = false;
@@ -103,6 +105,7 @@ class Run {
  public:
   Run(TranslateFlags& flags, const ModelFolder& folder, const LanguagePair& languages, Sites* changed)
       : flags_(flags),
+        folder_(folder),
         text_(text_or_ids(folder, flags.token_ids, flags.strict, languages,
                           flags.options.source_prefix.value_or(""))),
         reader_(
@@ -121,8 +124,9 @@ class Run {
       block.last = reader_->ended();
       block.prefixes = prefixes_.of(block.first, block.lines.size(), block.last);
       if (block.lines.empty()) break;
-      block.sources = text_.sources_to_translate(
-          block.lines, {.name = name_of(flags_.text.input), .first = block.first + 1});
+      const LinesFrom from{.name = name_of(flags_.text.input), .first = block.first + 1};
+      if (flags_.to_column) block.targets = take_target_column(folder_, block.lines, from);
+      block.sources = text_.sources_to_translate(block.lines, from);
       if (reader_->is_terminal()) tell_unknown(text_);
       write(translated(block));
     }
@@ -161,7 +165,7 @@ class Run {
     if (!reader_->is_terminal()) {
       options.progress = [&](int64_t done) { progress_.show(static_cast<int64_t>(block.first) + done); };
     }
-    return translator_.translate(block.sources, options, block.prefixes);
+    return translate_into(folder_, translator_, block.sources, block.targets, options, block.prefixes);
   }
 
   // A file appears as a whole, at the end.
@@ -172,6 +176,7 @@ class Run {
   }
 
   TranslateFlags& flags_;
+  const ModelFolder& folder_;
   ModelText text_;
   std::unique_ptr<LineReader> reader_;
   Prefixes prefixes_;
@@ -193,7 +198,9 @@ void run(TranslateFlags& flags) {
   folder.translator().check(changed);
   const LanguagePair languages = language_pair(folder, flags.options.languages);
   // Ids have the codes themselves, and perhaps a --prefix the target's.
-  if (flags.token_ids && !languages.target) {
+  if (flags.to_column) {
+    if (!folder.languages) named_target(folder, "", "--to-column");  // which says so
+  } else if (flags.token_ids && !languages.target) {
     folder.generation.complete(flags.options.search);
   } else {
     complete_search(folder, languages, flags.options.search);
@@ -221,10 +228,14 @@ void add_translate(Verb& app) {
           ->description(
               "Write the N best of each line: its number from 0 ||| text ||| score log-probability (nats)");
   flags->n_best = n_best;
-  verb->add_option("--prefix", flags->prefix,
-                   "File of the words that each translation must begin with, line by line")
-      ->type_name("FILE")
-      ->group("Search");
+  auto* prefix = verb->add_option("--prefix", flags->prefix,
+                                  "File of the words that each translation must begin with, line by line");
+  prefix->type_name("FILE")->group("Search");
+  verb->add_flag("--to-column", flags->to_column,
+                 "A line is the language of its translation, a tab and the text: each has its own")
+      ->excludes(verb->get_option("--to"))
+      ->excludes(prefix)
+      ->group("Languages");
   auto* alignment = verb->add_flag(
       "--alignment", flags->alignment,
       "Append the word alignment: ||| 0-0 2-1 ..., positions of source and target tokens from 0");
@@ -249,6 +260,8 @@ void add_translate(Verb& app) {
       "  multihead translate model (type a line, press Enter, read its translation)\n"
       "  multihead translate model -i test.en -o test.out --beam-size 8 --n-best 3\n"
       "  multihead translate nllb -i test.en --from en --to de\n"
+      "  printf 'de\\ta dog\\nfr\\ta cat\\n' | multihead translate nllb --from en \\\n"
+      "    --to-column\n"
       "  multihead translate model -i test.en --mute encoder.0.self_attention.1 \\\n"
       "    --compare");
   verb->callback([flags] { run(*flags); });

@@ -24,6 +24,8 @@ namespace mh {
 struct TranslateOptions {
   SearchOptions search = {};
   TextLanguages languages = {};  // of translate_text(), which makes tokens of them
+  /// Of translate_text(), too: a target language for each text, in place of that of `languages`; empty: all have that one.
+  std::vector<std::string> targets = {};
   /// Of translate_text(), too: what it puts before each text that is not empty, such as T5's "summarize: ".
   std::optional<std::string> source_prefix = {};
   int64_t max_batch_tokens = 2048;        // most source tokens of a batch; results do not depend on it

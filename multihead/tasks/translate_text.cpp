@@ -4,6 +4,7 @@
 
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/tasks/model_text.h"
+#include "multihead/tasks/translate_into.h"
 
 namespace mh {
 namespace {
@@ -23,11 +24,13 @@ std::vector<std::string> translate_text(const ModelFolder& folder, const std::ve
                  {.remark = remark, .languages = languages, .prefix = options.source_prefix.value_or("")});
   const auto sources = text.sources_to_translate(lines, {.name = "source"});
   tell_unknown(text.unknown(), remark);
+  const std::vector<int32_t> codes = target_codes(folder, options.targets, {.one = "target language"});
   TranslateOptions wanted = options;
-  complete_search(folder, languages, wanted.search);
+  if (codes.empty()) complete_search(folder, languages, wanted.search);
+  Translator translator(folder.translator());
   std::vector<std::string> translations;
   translations.reserve(lines.size());
-  for (const auto& hypotheses : translate(folder.translator(), sources, wanted))
+  for (const auto& hypotheses : translate_into(folder, translator, sources, codes, wanted))
     translations.push_back(hypotheses.empty() ? std::string() : text.text(hypotheses[0].tokens));
   return translations;
 }

@@ -64,7 +64,7 @@ class ScoreSettings(TypedDict, total=False):
 
 class TranslateSettings(TypedDict, total=False):
     source_language: str | None
-    target_language: str | None
+    target_language: str | Sequence[str] | None
     source_prefix: str | None
     beam_size: int
     length_penalty: float

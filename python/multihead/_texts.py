@@ -47,6 +47,8 @@ class TextTasks(ModelFacts):
     ) -> str | list[str]:
         """The best translation of each text by beam search over a key/value cache.
 
+        With a list as `target_language` each text has its own, which is the one at its place in the list.
+
         Args:
             progress: True for a bar (tqdm), or a function that is told how many texts are done.
 
@@ -84,9 +86,13 @@ class TextTasks(ModelFacts):
         self, lines: list[str], progress: Progress, given: TranslateSettings, **own: int
     ) -> list[list[tuple[str, float, float]]]:
         self._need("translate")
+        plain: dict[str, Any] = dict(given)
+        each = None
+        if not isinstance(plain.get("target_language", ""), str | None):
+            each = list(plain.pop("target_language"))
         with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
             return self._native.translate(
-                lines, settings=_settings.settings("translate", given, **own), edits=edits, progress=count
+                lines, targets=each, settings=_settings.settings("translate", plain, **own), edits=edits, progress=count
             )
 
     @checked

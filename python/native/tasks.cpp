@@ -26,6 +26,7 @@
 #include "multihead/tasks/fill_words.h"
 #include "multihead/tasks/generate_text.h"
 #include "multihead/tasks/model_text.h"
+#include "multihead/tasks/translate_into.h"
 #include "names.h"
 #include "settings.h"
 
@@ -39,11 +40,19 @@ using Progress = std::function<void(int64_t)>;
 using Translations = std::vector<std::tuple<std::string, double, double>>;
 
 std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines& lines,
-                                          const std::string& settings, Edits* edits,
-                                          const Progress& progress) {
+                                          const std::optional<Lines>& targets, const std::string& settings,
+                                          Edits* edits, const Progress& progress) {
   auto options = settings_of<TranslateOptions>(settings, "translate");
   const LanguagePair languages = language_pair(loaded.folder(), options.languages);
-  complete_search(loaded.folder(), languages, options.search);
+  std::vector<int32_t> codes;
+  if (targets) {
+    if (targets->size() != lines.size())
+      throw UsageError(fmt::format("`target_language`: expected one for each of {} texts, got {}",
+                                   lines.size(), targets->size()));
+    codes = target_codes(loaded.folder(), *targets, {.one = "`target_language`"});
+  } else {
+    complete_search(loaded.folder(), languages, options.search);
+  }
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
   return long_call([&] {
@@ -53,7 +62,8 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
     const auto sources = text.sources_to_translate(lines, {.name = "text"});
     if (text.unknown().tokens > 0) warn(text.unknown().in_words());
     std::vector<Translations> all;
-    for (const auto& hypotheses : translate(loaded.folder().translator(), sources, options)) {
+    Translator translator(loaded.folder().translator());
+    for (const auto& hypotheses : translate_into(loaded.folder(), translator, sources, codes, options)) {
       Translations& found = all.emplace_back();
       for (const Hypothesis& one : hypotheses)
         found.emplace_back(text.text(one.tokens), one.score, one.log_probability);
@@ -176,8 +186,8 @@ std::string decode(const LoadedModel& loaded, const std::vector<int32_t>& ids, b
 void add_tasks(nb::class_<LoadedModel>& model) {
   using namespace nb::literals;
   model
-      .def("translate", translate_lines, "texts"_a, nb::kw_only(), "settings"_a, "edits"_a.none(),
-           "progress"_a.none())
+      .def("translate", translate_lines, "texts"_a, nb::kw_only(), "targets"_a.none(), "settings"_a,
+           "edits"_a.none(), "progress"_a.none())
       .def("score", score_lines, "texts"_a, nb::kw_only(), "targets"_a.none(), "settings"_a, "edits"_a.none(),
            "progress"_a.none())
       .def("embed", embed_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a, "edits"_a.none(),

@@ -97,9 +97,19 @@ def test_a_translator_of_many_languages_is_told_them(tool: Callable[..., str]) -
     folder = golden("languages/nllb")
     model, texts = mh.load(folder), ["two dogs run in the park", "the small dog sees a cat."]
     short = {"max_length": 24}
-    tool_says = tool("translate", "--model", str(folder), "--from", "en", "--to", "deu_Latn", "--max-length", "24", texts=texts)
+    tool_says = [
+        tool("translate", "--model", str(folder), "--from", "en", "--to", target, "--max-length", "24", texts=texts).splitlines()
+        for target in ("deu_Latn", "ron_Latn")
+    ]
     german = model.translate(texts, source_language="en", target_language="de", **short)
-    assert german == tool_says.splitlines()
+    assert german == tool_says[0]
+    each = model.translate(texts, source_language="en", target_language=["de", "ro"], **short)
+    assert each == [tool_says[0][0], tool_says[1][1]]
+    assert model.translate(texts[1], source_language="en", target_language=("ro",), **short) == tool_says[1][1]
+    with pytest.raises(mh.UsageError, match="`target_language`: expected one for each of 2 texts, got 1"):
+        model.translate(texts, source_language="en", target_language=["de"])
+    with pytest.raises(mh.FormatError, match="`target_language` 2: 'xx' is no language of this model"):
+        model.translate(texts, source_language="en", target_language=["de", "xx"])
     with pytest.raises(mh.UsageError, match="nothing says its target language: give `target_language`"):
         model.translate(texts, source_language="en")
 

@@ -199,5 +199,36 @@ TEST(TranslateManyLanguages, FromAndToAreCodesOfTheModel) {
   expect_error(run_tool("translate demo --to de", text), 2, "--to: demo has no codes of languages");
 }
 
+TEST(TranslateManyLanguages, EachLineMayHaveItsTarget) {
+  const std::string folder = goldens_folder() + "/languages/nllb";
+  const auto with = [&](const std::string& flags, const std::string& input) {
+    return run_tool("translate --max-length 24 --model '" + folder + "' --from en " + flags, input);
+  };
+  const std::string dogs = "two dogs run in the park", cat = "the small dog sees a cat.";
+  const auto alone = [&](const std::string& target, const std::string& text) {
+    return with("--to " + target, text).out;
+  };
+  const std::string all =
+      alone("de", dogs) + alone("zho_Hant", cat) + "\n" + alone("ro", dogs) + alone("deu", cat);
+  const std::string input = "de\t" + dogs + "\nzho_Hant\t" + cat + "\n\nro\t" + dogs + "\ndeu\t" + cat + "\n";
+  const auto found = with("--to-column", input);
+  EXPECT_EQ(found.status, 0) << found.err;
+  EXPECT_EQ(found.out, all);
+  EXPECT_EQ(with("--to-column --max-batch-tokens 9", input).out, all);
+  EXPECT_NE(alone("de", dogs), alone("ro", dogs));  // the languages matter
+  EXPECT_THAT(with("--to-column --n-best 2 --alignment", input).out, HasSubstr("\n4 ||| "));
+
+  expect_error(with("--to-column", "de\ta\nxx\tb\n"), 1,
+               "standard input line 2: 'xx' is no language of this model, which has deu_Latn, eng_Latn");
+  expect_error(with("--to-column", "de\ta\nzh\tb\n"), 1,
+               "standard input line 2: 'zh' may be zho_Hans, zho_Hant; give one of these");
+  expect_error(
+      with("--to-column", "de a\n"), 1,
+      "standard input line 1: expected the language of the translation, a tab and the text, got no tab");
+  expect_error(with("--to-column --to de", "de\ta\n"), 2, "--to");
+  expect_error(run_tool("translate demo --to-column", "de\ta\n"), 2,
+               "--to-column: demo has no codes of languages among which one could choose; leave it out");
+}
+
 }  // namespace
 }  // namespace mh
