@@ -19,19 +19,21 @@ FOLDERS = ["t5/plain", "t5/flan_bf16", "t5/text", "umt5/plain"]
 
 
 def add_tokenizer(writer, document, vocabulary):
-    """As T5Model.set_vocab of the converter: pieces with scores, and tokens that fill up the vocabulary."""
-    added = {token["content"] for token in document["added_tokens"]}
+    """As T5Model.set_vocab of the converter: pieces with scores, added tokens, and tokens that fill up the vocabulary."""
+    added = {token["id"]: token["content"] for token in document["added_tokens"]}
     pieces = document["model"]["vocab"]
-    texts = [text for text, _ in pieces] + [f"[PAD{i}]" for i in range(len(pieces), vocabulary)]
+    texts = [text for text, _ in pieces] + [added.get(i, f"[PAD{i}]") for i in range(len(pieces), vocabulary)]
     scores = [score for _, score in pieces] + [-1000.0] * (vocabulary - len(pieces))
     types = []
     for i, text in enumerate(texts):
-        kind = gguf.TokenType.USER_DEFINED if text in added else gguf.TokenType.NORMAL
+        kind = gguf.TokenType.NORMAL if i < len(pieces) else gguf.TokenType.UNUSED
+        if i in added:
+            kind = gguf.TokenType.USER_DEFINED
         if i < 2:
             kind = gguf.TokenType.CONTROL  # <pad> and </s>
         if i == document["model"]["unk_id"]:
             kind = gguf.TokenType.UNKNOWN
-        types.append(gguf.TokenType.UNUSED if i >= len(pieces) else kind)
+        types.append(kind)
     writer.add_tokenizer_model("t5")
     writer.add_tokenizer_pre("default")
     writer.add_token_list(texts)
