@@ -52,9 +52,10 @@ TEST_F(HeadsPrune, TakesTheHeadsOfAnotherReport) {
   const ToolResult first = prune("--heads decoder.1.cross_attention.2 --rounds 1 --seed 3 --json");
   ASSERT_EQ(first.status, 0) << first.err;
   const auto report = nlohmann::json::parse(first.out);
-  EXPECT_EQ(
-      report["options"],
-      nlohmann::json::parse(R"({"heads":["decoder.1.cross_attention.2"],"dtype":null,"seed":3,"rounds":1})"));
+  EXPECT_EQ(report["options"],
+            nlohmann::json::parse(
+                R"({"heads":["decoder.1.cross_attention.2"],"dtype":null,"seed":3,"rounds":1,
+                                       "source_language":null,"target_language":null})"));
   std::filesystem::remove_all(scratch / "pruned");
   const std::string file = scratch.write("report.json", first.out);
   const auto again = nlohmann::json::parse(prune("--json --options '" + file + "'").out);
