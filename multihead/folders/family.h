@@ -73,6 +73,8 @@ struct FolderPlan {
   /// why, when it cannot. Not set where Family::write is.
   std::function<std::map<std::string, int32_t>(const HeadGeometry& heads, int32_t d_model)> fields_of_heads =
       nullptr;
+  /// The field with which that config.json says the longest sequence, of translators that may be trained on longer ones.
+  std::string field_of_longest = {};
   /// What messages call the description that this plan was read from, and what to do if weights do not fit.
   std::string description = "config.json", remedy = "take both files from the same model";
   /// Lines for the user (ModelFolder::remarks): keys of config.json that were not used.

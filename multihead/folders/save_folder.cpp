@@ -29,6 +29,12 @@ void refuse_its_own_folder(const fs::path& path, const ModelFolder& folder) {
 }
 
 FolderContents contents_of(const SavedModel& saved, const SaveOptions& options) {
+  if (options.begun_from != nullptr) {
+    SavedModel further = saved;
+    further.model_type = options.begun_from->model_type;
+    further.folder = options.begun_from;
+    return contents_as_read(further, options);
+  }
   for (const Family* family : families()) {
     if (family->model_type == saved.model_type && family->write != nullptr)
       return family->write(saved, options);
@@ -41,8 +47,8 @@ FolderContents contents_of(const SavedModel& saved, const SaveOptions& options) 
 SavedModel::SavedModel(const EncoderDecoder& made) : model(made), model_type("multihead") {}
 
 void save_model_folder(const fs::path& path, const SavedModel& saved, const SaveOptions& options) {
-  if (saved.folder != nullptr) {
-    refuse_its_own_folder(path, *saved.folder);
+  if (saved.folder != nullptr) refuse_its_own_folder(path, *saved.folder);
+  if (saved.folder != nullptr || options.begun_from != nullptr) {
     if (options.tokenizer != nullptr || options.target_tokenizer != nullptr)
       throw UsageError("a model that was read from a folder is saved with its own tokenizers; give none");
   }

@@ -57,6 +57,9 @@ struct SaveOptions {
   std::vector<HeadName> removed = {};
   Replace replace = Replace::kOwnFolders;
   SavedMatrices matrices = SavedMatrices::kNumbers;  // kInt8: `type` is that of all else
+  /// Of an encoder-decoder that was made here and began with the weights of this folder: it is written in that folder's format, with
+  /// its config.json, tokenizers and other small files (kept_folder.h). `tokenizer` is none then.
+  const ModelFolder* begun_from = nullptr;
 };
 
 /// What is saved: a model that was read from files, or an encoder-decoder that was made here. It must outlive this.
@@ -74,9 +77,9 @@ struct SavedModel {
 ///
 /// An encoder-decoder of `marian` or `multihead`, or one that was made here, is written anew, in the format of MarianMTModel where
 /// that can hold it and else in our own.
-/// Every other model is written as it was read, with the parameters and heads that it has now: the folder's own
-/// config.json with what changed, its tokenizers and other small files, parameters under the names that they were
-/// read by, and the tensors of heads that are not done here.
+/// Every other model, and one with options.begun_from, is written as it was read, with the parameters and heads that it has
+/// now: the folder's own config.json with what changed, its tokenizers and other small files, parameters under the names that
+/// they were read by, and the tensors of heads that are not done here.
 ///
 /// It replaces an older model folder of that name that this library wrote. Throws FileError, also when a folder of
 /// that name has files that are not a model's, or a model that somebody else wrote and options.replace does not

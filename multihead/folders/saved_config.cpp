@@ -26,6 +26,9 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 constexpr const char* kPrunedHeadsField = "pruned_heads";
+constexpr const char* kOneTable = "share_encoder_decoder_embeddings";
+constexpr const char* kOwnFilesField =
+    "multihead_files";  // of families that name the files beside their config.json
 
 void put_number_type(OrderedJson& config, NumberType type) {
   config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = saved_type_name(type);
@@ -94,33 +97,39 @@ SavedFormat saved_format(const FolderPlan& plan, const Model& as_read, const Mod
 }
 
 /// config.json. as_read: the model that the folder's files describe.
-std::string saved_config(const FolderPlan& plan, const Model& as_read, const ModelFolder& folder,
-                         const SavedFormat& format, std::span<const HeadName> removed, NumberType type) {
-  OrderedJson config = OrderedJson::parse(
-      with_family_names(folder.source->read(kConfigFile), folder.source->path_of(kConfigFile)));
+std::string saved_config(const FolderPlan& plan, const Model& as_read, const SavedModel& saved,
+                         const SavedFormat& format, const SaveOptions& options,
+                         const std::vector<std::string>& own_files) {
+  const FolderSource& source = *saved.folder->source;
+  const Model& now = saved.model;
+  OrderedJson config =
+      OrderedJson::parse(with_family_names(source.read(kConfigFile), source.path_of(kConfigFile)));
   // The files had an output layer of their own, whatever their configuration says.
-  if (!plan.files_say_tied && has_parameter(*folder.model, "output")) config["tie_word_embeddings"] = false;
-  const HeadsOfAttentions changed = changed_heads_of(as_read, *folder.model);
+  if (!plan.files_say_tied && has_parameter(now, "output")) config["tie_word_embeddings"] = false;
+  // Of two tables that were read from one, which training makes differ.
+  if (config.contains(kOneTable) && has_parameter(now, "target_embedding")) config[kOneTable] = false;
+  if (const int32_t longest = now.facts().max_positions; longest != as_read.facts().max_positions)
+    config[plan.field_of_longest] = longest;
+  if (config.contains(kOwnFilesField)) config[kOwnFilesField] = own_files;
+  const HeadsOfAttentions changed = changed_heads_of(as_read, now);
   if (!changed.empty()) {
     config.erase(kOwnHeads);
     config.erase(kPrunedHeadsField);
     switch (format.kind) {
       case SavedFormat::Kind::kFamily:
-        for (const auto& [field, value] : fields_for(plan, as_read, *folder.model, changed))
-          config[field] = value;
+        for (const auto& [field, value] : fields_for(plan, as_read, now, changed)) config[field] = value;
         break;
       case SavedFormat::Kind::kPrunedHeads: {
-        const PrunedHeads gone =
-            pruned_heads_after(plan.pruned_heads, as_read, *folder.model, removed).value();
+        const PrunedHeads gone = pruned_heads_after(plan.pruned_heads, as_read, now, options.removed).value();
         for (const auto& [layer, heads] : gone) config[kPrunedHeadsField][std::to_string(layer)] = heads;
         break;
       }
       case SavedFormat::Kind::kOwn:
-        config[kOwnHeads] = own_heads_of(*folder.model);
+        config[kOwnHeads] = own_heads_of(now);
     }
   }
   config.erase(kQuantisation);  // its matrices are numbers here
-  put_number_type(config, type);
+  put_number_type(config, options.type);
   return config.dump(2) + "\n";
 }
 
@@ -152,17 +161,22 @@ FolderContents contents_as_read(const SavedModel& saved, const SaveOptions& opti
         "format, which Transformers does not open: `own_format`",
         folder.model_type, format.why);
   }
-  contents.place = [plan, files](std::string_view parameter) {
+  // Where several were read from one tensor, each is written under its own first name.
+  std::map<std::string, int> parts_of;
+  saved.model.visit(ConstParameterVisitor([&](const std::string& parameter, const Parameter&) {
+    if (plan->place(parameter).parts == 1) ++parts_of[tensor_of(*files, *plan, parameter)];
+  }));
+  contents.place = [plan, files, parts_of](std::string_view parameter) {
     TensorPlace at = plan->place(parameter);
     std::string name = tensor_of(*files, *plan, parameter);
+    if (const auto of_one = parts_of.find(name); of_one != parts_of.end() && of_one->second > 1) name.clear();
     if (name.empty()) name = plan->prefixes.front() + at.names.front();
     at.names = {std::move(name)};
     return at;
   };
   contents.small_files = [&source] { return small_files_of(source); };
-  contents.config = [plan, as_read, &folder, format, removed = options.removed,
-                     type = options.type](const std::vector<std::string>& /*own_files*/) {
-    return saved_config(*plan, *as_read, folder, format, removed, type);
+  contents.config = [plan, as_read, saved, format, options](const std::vector<std::string>& own_files) {
+    return saved_config(*plan, *as_read, saved, format, options, own_files);
   };
   return contents;
 }

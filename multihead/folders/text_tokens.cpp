@@ -164,6 +164,11 @@ std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std
   return read;
 }
 
+std::string behind_prefix(const std::string& prefix, const std::string& line) {
+  const bool has_words = line.find_first_not_of(" \t\r") != std::string::npos;
+  return has_words ? prefix + line : line;
+}
+
 std::pair<size_t, size_t> shares_of_pair(size_t first, size_t second, size_t room) {
   if (first + second <= room) return {first, second};
   size_t less = std::min(first, second);

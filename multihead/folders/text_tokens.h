@@ -95,6 +95,9 @@ struct ReadLinesOptions {
 std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std::string> lines,
                                    const ReadLinesOptions& options);
 
+/// The line with the prefix before it, if it has words.
+std::string behind_prefix(const std::string& prefix, const std::string& line);
+
 /// How many tokens stay of two texts that have so many, when there is room for `room` in all: the shorter stays
 /// whole if that leaves the longer at least as many, else both get half, the longer (of equal ones the second) one
 /// more of an odd number. That is the strategy "longest_first" of Hugging Face.

@@ -138,8 +138,9 @@ FolderPlan read_bart_kind(std::string_view model_type, BartFields fields, std::s
       .model_type = std::string(model_type),
       .least_parameters = least_parameters(config),
       .make =
-          [config, tied](const TensorFiles& files) {
+          [config, tied, biased = model_type != "m2m_100"](const TensorFiles& files) {
             EncoderDecoderConfig all = config;
+            all.output_bias = biased || files.contains(kLogitsBias);  // of M2M-100 the class has none
             all.tied = tied;
             // Transformers 4 shared the tables of both sides, whatever became of the output's.
             all.share_embeddings = tied || !has_either(files, kSourceTable);
@@ -155,7 +156,8 @@ FolderPlan read_bart_kind(std::string_view model_type, BartFields fields, std::s
             auto both = heads_that_divide(heads, d_model, "encoder_attention_heads");
             both.merge(heads_that_divide(heads, d_model, "decoder_attention_heads"));
             return both;
-          }};
+          },
+      .field_of_longest = std::string(kTranslatorFields.max_positions)};
 }
 
 FolderPlan read_bart(std::string_view json, std::string_view name) {

@@ -132,16 +132,23 @@ MarianFields read_fields(std::string_view json, std::string_view name, std::stri
   return fields;
 }
 
+EncoderDecoderConfig config_of(const MarianFields& fields) {
+  EncoderDecoderConfig config = fields.shape.config();
+  config.tied = fields.tying.target_and_output;  // also where each side has its own table
+  return config;
+}
+
 FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, std::string_view model_type) {
   const MarianFields fields = read_fields(json, name, model_type);
-  const EncoderDecoderConfig config = fields.shape.config();
+  const EncoderDecoderConfig config = config_of(fields);
   const Tying tying = fields.tying;
   FolderPlan plan{
       .model_type = std::string(model_type),
       .least_parameters = least_parameters(config),
       .make = [config](const TensorFiles&) { return std::make_unique<EncoderDecoder>(config); },
       .place = [type = std::string(model_type),
-                tying](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); }};
+                tying](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); },
+      .field_of_longest = std::string(kTranslatorFields.max_positions)};
   if (model_type == kMarian) {
     plan.no_weight = [config, tying](const std::string& tensor, const TensorFiles& files, const Model& model,
                                      Differences& differences) {
@@ -230,7 +237,7 @@ std::string_view natural_model_type(const EncoderDecoderConfig& config) {
 }
 
 EncoderDecoderConfig read_encoder_decoder_config(std::string_view json, std::string_view name) {
-  return read_fields(json, name, kMultihead).shape.config();
+  return config_of(read_fields(json, name, kMultihead));
 }
 
 std::string write_encoder_decoder_config(const TranslatorShape& shape, std::string_view model_type,

@@ -138,13 +138,8 @@ TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view 
     return with_shared({.names = {kSourceTable}});
   }
   if (parameter == "target_embedding") return with_shared({.names = {kTargetTable}});
-  if (parameter == "output") {
-    if (!tying.target_and_output) return {.names = {kOutputTable}};
-    TensorPlace place = with_shared({.names = {kTargetTable}});
-    place.names.emplace_back(kOutputTable);
-    return place;
-  }
-  if (parameter == "logits_bias") return {.names = {"final_logits_bias"}, .may_be_missing = true};
+  if (parameter == "output") return {.names = {kOutputTable}};
+  if (parameter == "logits_bias") return {.names = {kLogitsBias}, .may_be_missing = true};
   return place_of_weight(parameter);
 }
 

@@ -244,7 +244,8 @@ FolderPlan read_t5_kind(const T5Kind& kind, std::string_view json, std::string_v
                       Differences& differences) { return is_no_weight_of_t5(tensor, files, differences); },
       .other_heads = {"classification_head.", "qa_outputs."},
       .files_say_tied = true,
-      .fields_of_heads = t5_heads};
+      .fields_of_heads = t5_heads,
+      .field_of_longest = std::string(kT5Names.max_positions)};
 }
 
 FolderPlan read_t5(std::string_view json, std::string_view name) {

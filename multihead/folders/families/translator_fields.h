@@ -49,6 +49,7 @@ inline constexpr const char *kSharedTable = "model.shared.weight",
                             *kSourceTable = "model.encoder.embed_tokens.weight",
                             *kTargetTable = "model.decoder.embed_tokens.weight",
                             *kOutputTable = "lm_head.weight";
+inline constexpr const char* kLogitsBias = "final_logits_bias";
 
 /// The names of these fields in messages.
 inline constexpr ConfigNames kTranslatorFields = {.vocabulary = "vocab_size",
