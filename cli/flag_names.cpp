@@ -27,11 +27,14 @@ constexpr OtherName kOtherNames[] = {
 }  // namespace
 
 std::string flag_of(const Verb& verb, std::string_view field) {
+  return "--" + flag_name(verb.get_name(), field);
+}
+
+std::string flag_name(std::string_view verb, std::string_view field) {
   for (const OtherName& other : kOtherNames) {
-    if ((other.verb.empty() || other.verb == verb.get_name()) && other.field == field)
-      return "--" + std::string(other.flag);
+    if ((other.verb.empty() || other.verb == verb) && other.field == field) return std::string(other.flag);
   }
-  return "--" + flag_name(field);
+  return flag_name(field);
 }
 
 std::string flag_name(std::string_view field) {

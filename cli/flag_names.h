@@ -10,6 +10,8 @@ class Verb;
 
 /// "d_key" -> "d-key": a setting's name on the command line, without the dashes in front.
 std::string flag_name(std::string_view field);
+/// The same of a setting of the verb, which may have another name for it.
+std::string flag_name(std::string_view verb, std::string_view field);
 
 /// The flag of a setting of the verb: "--d-key", or another name where the verb has one.
 std::string flag_of(const Verb& verb, std::string_view field);

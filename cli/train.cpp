@@ -41,7 +41,7 @@ class CalledAsFlags : public SettingVisitor<CalledAsFlags<V>> {
   explicit CalledAsFlags(V& file) : file_(file) {}
   template <class T, class R>
   void setting(std::string_view name, T& value, const R& rule, const About&) {
-    file_(flag_name(name), value, rule);
+    file_(flag_name("train", name), value, rule);
   }
 
  private:

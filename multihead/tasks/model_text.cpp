@@ -40,18 +40,6 @@ std::vector<int32_t> parse_ids(const std::string& line, int32_t vocabulary, cons
   }
 }
 
-bool has_words(const std::string& line) {
-  return line.find_first_not_of(" \t\r") != std::string::npos;
-}
-
-/// The lines, those with words behind the prefix.
-std::vector<std::string> behind_prefix(const std::string& prefix, std::vector<std::string> lines) {
-  for (std::string& line : lines) {
-    if (has_words(line)) line.insert(0, prefix);
-  }
-  return lines;
-}
-
 void check_prefix(const ModelFolder& folder, const std::string& prefix) {
   const size_t tokens = folder.source_tokens().encode_ids(prefix).size();
   const auto longest = static_cast<size_t>(folder.translator().facts().max_positions);
@@ -118,10 +106,15 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
     const TextReader reader(folder_, {.longest = longest,
                                       .side = is_source ? TextSide::kSource : TextSide::kTarget,
                                       .languages = options_.languages});
-    const bool behind = is_source && !options_.prefix.empty();
-    for (TextTokens& line : read_lines(
-             reader, behind ? behind_prefix(options_.prefix, lines) : lines,
-             {.from = from, .remark = options_.remark, .strict = options_.strict, .unknown = &unknown_})) {
+    std::function<std::string(const std::string&)> prepare;
+    if (is_source && !options_.prefix.empty())
+      prepare = [&](const std::string& line) { return behind_prefix(options_.prefix, line); };
+    for (TextTokens& line : read_lines(reader, lines,
+                                       {.from = from,
+                                       .prepare = prepare,
+                                       .remark = options_.remark,
+                                       .strict = options_.strict,
+                                       .unknown = &unknown_})) {
       ids.push_back(std::move(line.ids));
     }
   } else {

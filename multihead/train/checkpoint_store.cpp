@@ -24,16 +24,6 @@ namespace fs = std::filesystem;
 constexpr const char* kState = "training_state.json";
 constexpr const char* kMoments = "training_state.safetensors";
 constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kPublished[] = {"config.json",
-                                      "generation_config.json",
-                                      "model.safetensors",
-                                      "tokenizer.json",
-                                      "target_tokenizer.json",
-                                      "tokenizer_config.json",
-                                      "source.spm",
-                                      "target.spm",
-                                      "vocab.json",
-                                      "target_vocab.json"};
 
 // Where a file's hard link stands before it is renamed.
 fs::path link_beside(const fs::path& folder, const fs::path& name) {
@@ -96,15 +86,25 @@ CheckpointStore::CheckpointStore(fs::path folder, const LockWait& wait)
                                   where.string(), std::strerror(errno)));
     }
   }
-  // Nobody else writes in there, so whatever has a temporary name was left by a kill. In the final folder
-  // other hidden files may be somebody's.
-  for (const char* name : kPublished) {
-    fs::remove(link_beside(folder_, name), code);
-    remove_leftovers(folder_ / name);
-  }
+  // Nobody else writes in there, so whatever has a temporary name was left by a kill.
   for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints_, code)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(".") && name.find(".tmp") != std::string::npos) fs::remove_all(entry.path(), code);
+  }
+  remove_leftovers_of_publishing();
+}
+
+// In the final folder other hidden files may be somebody's: only what has the name of a model's file goes.
+void CheckpointStore::remove_leftovers_of_publishing() const {
+  std::set<fs::path> names{"config.json", kWeights, "tokenizer.json"};
+  std::error_code code;
+  for (const int64_t update : updates()) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(path(update), code))
+      names.insert(entry.path().filename());
+  }
+  for (const fs::path& name : names) {
+    fs::remove(link_beside(folder_, name), code);
+    remove_leftovers(folder_ / name);
   }
 }
 
@@ -129,10 +129,9 @@ void CheckpointStore::save(const Objective& objective, Adam& adam, const Trainin
     if (objective.saved_apart(adam.parameters()[i].name))
       add("value", adam.parameters()[i].parameter->value.tensor());
   }
-  objective.save_model(path(state.update),
-                       {.tokenizer = tokenizer_,
-                        .target_tokenizer = target_tokenizer_,
-                        .extra_files = {{kState, to_json(state)}, {kMoments, write_safetensors(tensors)}}});
+  SaveOptions options = common_;
+  options.extra_files = {{kState, to_json(state)}, {kMoments, write_safetensors(tensors)}};
+  objective.save_model(path(state.update), options);
 }
 
 Checkpoint CheckpointStore::load(int64_t update) const {
@@ -244,7 +243,7 @@ void CheckpointStore::publish(const Objective& objective) {
   const fs::path made = checkpoints_ / ".published.tmp";
   std::error_code code;
   fs::remove_all(made, code);
-  objective.save_model(made, {.tokenizer = tokenizer_, .target_tokenizer = target_tokenizer_});
+  objective.save_model(made, common_);
   publish_folder(made);
   fs::remove_all(made, code);
 }

@@ -44,11 +44,13 @@ class CheckpointStore {
   /// a killed run. Throws FileError; Error when another process is training there and does not end in time.
   explicit CheckpointStore(std::filesystem::path folder, const LockWait& wait = {});
 
-  /// The tokenizers that every checkpoint gets. REQUIRES: they outlive this.
+  /// What every checkpoint gets besides the model. REQUIRES: it outlives this.
   void set_tokenizers(const Tokenizer* tokenizer, const Tokenizer* target_tokenizer) {
-    tokenizer_ = tokenizer;
-    target_tokenizer_ = target_tokenizer;
+    common_.tokenizer = tokenizer;
+    common_.target_tokenizer = target_tokenizer;
   }
+  /// The same of a model that began with the weights of a folder (SaveOptions::begun_from).
+  void set_folder(const ModelFolder* begun_from) { common_.begun_from = begun_from; }
 
   /// The updates that have a checkpoint, rising.
   std::vector<int64_t> updates() const;
@@ -78,11 +80,11 @@ class CheckpointStore {
   /// Opens the folder of a checkpoint as a model.
   ModelFolder load_model(int64_t update) const;
   void publish_folder(const std::filesystem::path& from);
+  void remove_leftovers_of_publishing() const;
 
   std::filesystem::path folder_;       // the final model's
   std::filesystem::path checkpoints_;  // folder_/checkpoints
-  const Tokenizer* tokenizer_ = nullptr;
-  const Tokenizer* target_tokenizer_ = nullptr;
+  SaveOptions common_;                 // of all that is saved
   std::optional<FolderLock> lock_;
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -55,6 +56,16 @@ def test_ctrl_c_saves_and_the_same_call_goes_on(texts: dict[str, Any], tmp_path:
     assert seen[0] == 8 and done.updates == 15
     a, b = (Path(one.model) / "model.safetensors" for one in (whole, done))
     assert a.read_bytes() == b.read_bytes()
+
+
+def test_goes_on_from_a_translator(texts: dict[str, Any], tmp_path: Path) -> None:
+    shape = {"preset", "d_model", "d_ff", "heads", "encoder_layers", "decoder_layers", "vocabulary_size"}
+    rest = {name: value for name, value in texts.items() if name not in shape}
+    done = mh.train(tmp_path / "further", **rest, init_from="demo", updates=5)
+    assert json.loads((tmp_path / "further/config.json").read_text(encoding="utf-8"))["model_type"] == "marian"
+    assert isinstance(mh.load(done.model).translate(SENTENCES[0]), str)
+    with pytest.raises(mh.UsageError, match="has no codes of languages.*leave out `target`"):
+        mh.train(tmp_path / "none", **rest, init_from="demo", updates=5, target="de")
 
 
 class Bar:

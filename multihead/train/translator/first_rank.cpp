@@ -1,6 +1,5 @@
 #include "multihead/train/translator/first_rank.h"
 
-#include <map>
 #include <span>
 #include <utility>
 
@@ -37,6 +36,44 @@ std::vector<std::vector<int32_t>> read_lists(MessageReader& reader) {
   return lists;
 }
 
+void add_ids(MessageWriter& message, const std::vector<int32_t>& ids) {
+  message.add(std::span<const int32_t>(ids));
+}
+
+void add_id(MessageWriter& message, const std::optional<int32_t>& id) {
+  add_ids(message, id ? std::vector<int32_t>{*id} : std::vector<int32_t>());
+}
+
+std::optional<int32_t> read_id(MessageReader& reader) {
+  const std::vector<int32_t> ids = reader.numbers<int32_t>();
+  return ids.empty() ? std::nullopt : std::optional(ids.front());
+}
+
+// Of the search, what folders say.
+void add_frame(MessageWriter& message, const PairFrame& frame) {
+  message.add(static_cast<char>(frame.own_template));
+  for (const PairFrame::Ends* ends : {&frame.source, &frame.target})
+    add_ids(message, ends->before), add_ids(message, ends->behind);
+  message.add(std::string_view(frame.prefix));
+  add_id(message, frame.search.forced_first);
+  add_id(message, frame.search.no_repeat_ngram);
+  add_ids(message, frame.search.suppressed);
+}
+
+PairFrame read_frame(MessageReader& reader) {
+  PairFrame frame;
+  frame.own_template = reader.number<char>() != 0;
+  for (PairFrame::Ends* ends : {&frame.source, &frame.target}) {
+    ends->before = reader.numbers<int32_t>();
+    ends->behind = reader.numbers<int32_t>();
+  }
+  frame.prefix = reader.text();
+  frame.search.forced_first = read_id(reader);
+  frame.search.no_repeat_ngram = read_id(reader);
+  frame.search.suppressed = reader.numbers<int32_t>();
+  return frame;
+}
+
 }  // namespace
 
 // As the files of a model folder, since not every tokenizer is one tokenizer.json.
@@ -45,21 +82,30 @@ TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group,
   if (group.size() == 1) return *tokenizers;
   MessageWriter mine;
   if (group.rank() == 0) {
-    std::map<std::string, std::string> files = tokenizers->source.files();
-    if (tokenizers->own_target) files.merge(tokenizers->own_target->files("target_tokenizer.json"));
+    add_frame(mine, tokenizers->frame);
+    MemoryFolder::Files files = tokenizers->files;
+    if (files.empty()) {
+      for (const auto& [name, bytes] : tokenizers->source.files()) files[name] = bytes;
+      if (tokenizers->own_target) {
+        for (const auto& [name, bytes] : tokenizers->own_target->files("target_tokenizer.json"))
+          files[name] = bytes;
+      }
+    }
     for (const auto& [name, bytes] : files)
       mine.add(std::string_view(name)), mine.add(std::string_view(bytes));
   }
   const std::string all = of_first_rank(group, mine.bytes());
   if (group.rank() == 0) return *tokenizers;
+  MessageReader reader(all);
+  PairFrame frame = read_frame(reader);
   MemoryFolder::Files files;
-  for (MessageReader reader(all); !reader.empty();) {
+  while (!reader.empty()) {
     std::string name(reader.text());
     files[std::move(name)] = reader.text();
   }
   FolderTokenizers read = read_folder_tokenizers(MemoryFolder(std::move(files), "the tokenizers of rank 0"));
   MH_ASSERT(read.source.has_value());
-  return {.source = *std::move(read.source), .own_target = std::move(read.target)};
+  return {.source = *std::move(read.source), .own_target = std::move(read.target), .frame = std::move(frame)};
 }
 
 EncoderDecoderConfig config_of_first_rank(ProcessGroup& group,

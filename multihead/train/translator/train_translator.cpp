@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/stop.h"
 #include "multihead/data/parallel_tokens.h"
 #include "multihead/distributed/agreement.h"
+#include "multihead/folders/kept_folder.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/translator_shape.h"
@@ -28,11 +30,13 @@
 namespace mh {
 namespace {
 
+// What a training writes besides its model, which another one that begins with this model must not take over.
+constexpr std::string_view kFilesOfTrainings[] = {"training.json", "training_state.json", "closed_heads.txt"};
+
 // Checkpoints must agree with the kept settings, which have absolute paths.
 TranslatorSettings settled(const TranslatorSettings& given) {
   TranslatorSettings settings = resolved(given);
-  if (!settings.init_from.empty())
-    settings.init_from = std::filesystem::absolute(settings.init_from).lexically_normal().string();
+  settings.init_from = settled_folder(settings.init_from);
   return settings;
 }
 
@@ -64,7 +68,11 @@ class Training {
     std::optional<EncoderDecoderConfig> config;
     if (first_) {
       const TranslatorTokenizers& tokenizers = text.tokenizers();
-      store->set_tokenizers(&tokenizers.source, tokenizers.own_target ? &*tokenizers.own_target : nullptr);
+      if (kept_) {
+        store->set_folder(&*kept_);
+      } else {
+        store->set_tokenizers(&tokenizers.source, tokenizers.own_target ? &*tokenizers.own_target : nullptr);
+      }
       if (saved) refuse_changes(settings_, saved->state, text.differences_from(saved->state));
       config = saved ? saved->folder.translator().config() : new_config();
     }
@@ -113,33 +121,39 @@ class Training {
 
   void begin_with(const std::string& folder) {
     begin_with_ = load_model_folder(folder);
+    begin_with_->translator();  // it must be one
     if (const std::string line = begin_with_->remark(); !line.empty()) remark(line);
   }
 
   // Those of the checkpoint, out of which they are taken, or of the model to begin with; none: they are to be made.
-  std::optional<TranslatorTokenizers> known_tokenizers(std::optional<Checkpoint>& saved) const {
-    if (saved) {
-      ModelFolder& folder = saved->folder;
-      folder.source_tokens();  // throws where there are none
-      return TranslatorTokenizers{*std::move(folder.tokenizer), std::move(folder.target_tokenizer)};
+  std::optional<TranslatorTokenizers> known_tokenizers(std::optional<Checkpoint>& saved) {
+    ModelFolder* const folder = saved ? &saved->folder : begin_with_ ? &*begin_with_ : nullptr;
+    if (folder == nullptr) return std::nullopt;
+    const bool further = !settings_.init_from.empty() && settings_.tokenizer.empty();
+    if (!further && !saved) {
+      refuse_own_tokenizer(*folder, settings_);
+      return std::nullopt;
     }
-    if (begin_with_ && settings_.tokenizer.empty())
-      return TranslatorTokenizers{begin_with_->source_tokens(), begin_with_->target_tokenizer};
-    return std::nullopt;
+    if (!further) return TranslatorTokenizers{folder->source_tokens(), folder->target_tokenizer};
+    kept_ = kept_folder(*folder, kFilesOfTrainings);
+    return tokenizers_of(*folder, *kept_, settings_.pair_texts);
   }
 
   EncoderDecoderConfig new_config() const {
     const TranslatorTokenizers& tokenizers = text_->tokenizers();
     const Tokenizer& source = tokenizers.source;
     const std::string name = settings_.tokenizer.empty() ? "the tokenizer" : settings_.tokenizer;
-    const SpecialIds special = special_ids(source, name);
     if (begin_with_) {
       EncoderDecoderConfig config = begin_with_->translator().config();
       refuse_other_shape(given_, shape_of(config));
-      if (!settings_.tokenizer.empty()) refuse_other_tokens(source, config, settings_);
+      if (!settings_.tokenizer.empty()) {
+        special_ids(source, name);  // it must have them
+        refuse_other_tokens(source, config, settings_);
+      }
       config.max_positions = std::max(config.max_positions, settings_.max_length);
       return config;
     }
+    const SpecialIds special = special_ids(source, name);
     TranslatorShape shape =
         model_shape(settings_, source.size(), tokenizers.own_target ? tokenizers.own_target->size() : 0);
     shape.eos_id = special.end;
@@ -238,6 +252,7 @@ class Training {
   ProcessGroup& group_;
   const bool first_;
   std::optional<ModelFolder> begin_with_;
+  std::optional<ModelFolder> kept_;            // in whose format everything is saved; nothing: in our own
   const TrainingText* text_ = nullptr;         // while run() is
   TranslationObjective* objective_ = nullptr;  // the same
   TrainingResult result_;

@@ -12,7 +12,7 @@
 #include "multihead/base/file.h"
 #include "multihead/distributed/agreement.h"
 #include "multihead/folders/checkpoint_names.h"
-#include "multihead/folders/model_folder.h"
+#include "multihead/folders/family.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/tokenizer_fit.h"
 #include "multihead/kernels/simd.h"
@@ -138,6 +138,16 @@ void refuse_other_shape(const TranslatorSettings& given, const TranslatorShape& 
   if (clauses.empty()) return;
   throw UsageError(
       fmt::format("`init_from` {} has another shape: {}", given.init_from, fmt::join(clauses, "; ")));
+}
+
+void refuse_own_tokenizer(const ModelFolder& folder, const TranslatorSettings& settings) {
+  if (const std::string_view given = settings.pair_texts.given(); !given.empty())
+    throw UsageError(fmt::format("`{}` is for the folder's own tokenizer; leave out `tokenizer`", given));
+  const Family* const family = family_named(folder.model_type);
+  if (family != nullptr && family->write != nullptr) return;
+  throw UsageError(
+      fmt::format("`tokenizer` {}: the folder of a {} model keeps its own tokenizer; leave out `tokenizer`",
+                  settings.tokenizer, folder.model_type));
 }
 
 void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "multihead/distributed/process_group.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/translator_shape.h"
 #include "multihead/text/tokenizer.h"
@@ -30,6 +31,9 @@ void refuse_changes(const TranslatorSettings& settings, const TrainingState& sav
 /// Refuses settings of the shape that differ from `shape`, that of the model of init_from. `given` are the
 /// settings that the user gave, without those of a preset.
 void refuse_other_shape(const TranslatorSettings& given, const TranslatorShape& shape);
+
+/// Refuses another tokenizer than the folder's where the format of its family keeps that.
+void refuse_own_tokenizer(const ModelFolder& folder, const TranslatorSettings& settings);
 
 /// Refuses a tokenizer that does not fit the model of init_from: its ids would lie beyond the embeddings,
 /// or mean other words.

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "multihead/train/translator/translator_settings.h"
 
@@ -15,6 +16,9 @@ namespace mh {
 ///   train_translator(settings);
 /// Throws FileError or FormatError on a file that is damaged, with the remedy.
 std::optional<TranslatorSettings> kept_settings(const std::filesystem::path& model);
+
+/// init_from as it is kept: as an absolute path, unless it is the translator that comes with the library. Empty stays empty.
+std::string settled_folder(const std::string& init_from);
 
 /// Keeps them in the folder settings.model, in place of those before; paths as absolute ones. Throws FileError.
 void keep_settings(const TranslatorSettings& settings);

@@ -44,7 +44,8 @@ TrainingText::TrainingText(const TranslatorSettings& settings, ProcessGroup& gro
         TranslatorValidation::Options{.beam_size = settings.validate_beam,
                                       .max_length = settings.max_length,
                                       .lowercase = settings.lowercase,
-                                      .batches_apart = settings.reproducible});
+                                      .batches_apart = settings.reproducible,
+                                      .search = tokenizers_->frame.search});
   }
   check_same(group, {{"the fingerprint of the text", fingerprint_}});
 }

@@ -8,6 +8,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/folders/folder_source.h"
+#include "multihead/folders/text_tokens.h"
 
 namespace mh {
 namespace {
@@ -30,17 +32,34 @@ Tokenizer read_tokenizer(const std::filesystem::path& path) {
   return Tokenizer::from_json(read_regular_file(path), path.string());
 }
 
+std::vector<int32_t> framed_ids(const Tokenizer& tokenizer, const std::string& text, bool own_template,
+                                const PairFrame::Ends& ends) {
+  std::vector<int32_t> ids = tokenizer.encode_ids(text, own_template);
+  ids.insert(ids.begin(), ends.before.begin(), ends.before.end());
+  ids.insert(ids.end(), ends.behind.begin(), ends.behind.end());
+  return ids;
+}
+
 }  // namespace
 
+TranslatorTokenizers tokenizers_of(const ModelFolder& folder, const ModelFolder& kept,
+                                   const PairTexts& texts) {
+  TranslatorTokenizers found{.source = folder.source_tokens(),
+                             .own_target = folder.target_tokenizer,
+                             .frame = frame_of(folder, texts)};
+  for (const std::string& name : kept.source->small_files()) found.files[name] = kept.source->read(name);
+  return found;
+}
+
 TranslatorTokenizers make_tokenizers(const TranslatorSettings& settings, const ParallelText& text) {
-  if (!settings.tokenizer.empty()) return {read_tokenizer(settings.tokenizer), std::nullopt};
+  if (!settings.tokenizer.empty()) return {read_tokenizer(settings.tokenizer)};
   if (settings.separate_vocabularies) {
     return {learn(settings, text.source, settings.train_source),
             learn(settings, text.target, settings.train_target)};
   }
   std::vector<std::string> both = text.source;
   both.insert(both.end(), text.target.begin(), text.target.end());
-  return {learn(settings, both, settings.train_source + ", " + settings.train_target), std::nullopt};
+  return {learn(settings, both, settings.train_source + ", " + settings.train_target)};
 }
 
 SpecialIds special_ids(const Tokenizer& tokenizer, const std::string& name) {
@@ -67,13 +86,15 @@ EncodedText encode_text(const ParallelText& text, const TranslatorTokenizers& to
   ParallelTokens all;
   all.source.resize(text.size());
   all.target.resize(text.size());
+  const PairFrame& frame = tokenizers.frame;
   constexpr size_t kLinesOfTask = 256;
   const size_t tasks = (text.size() + kLinesOfTask - 1) / kLinesOfTask;
   parallel_for(static_cast<int64_t>(tasks), [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * kLinesOfTask;
     for (size_t i = begin; i < std::min(begin + kLinesOfTask, text.size()); ++i) {
-      all.source[i] = tokenizers.source.encode_ids(text.source[i]);
-      all.target[i] = tokenizers.target().encode_ids(text.target[i]);
+      all.source[i] = framed_ids(tokenizers.source, behind_prefix(frame.prefix, text.source[i]),
+                                 frame.own_template, frame.source);
+      all.target[i] = framed_ids(tokenizers.target(), text.target[i], frame.own_template, frame.target);
     }
   });
   const std::vector<int64_t> longer = longer_than(all, max_length);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,15 +13,23 @@
 #include "multihead/data/parallel_text.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/training_corpus.h"
+#include "multihead/train/translator/pair_frame.h"
 #include "multihead/train/translator/translator_settings.h"
 
 namespace mh {
 
 struct TranslatorTokenizers {
   Tokenizer source;
-  std::optional<Tokenizer> own_target;  // only with separate vocabularies
+  std::optional<Tokenizer> own_target = {};  // only with separate vocabularies
+  PairFrame frame = {};
+  /// The small files of the folder that they were read from, by name; empty: they were read from none.
+  std::map<std::string, std::string, std::less<>> files = {};
   const Tokenizer& target() const { return own_target ? *own_target : source; }
 };
+
+/// Returns those of a folder whose model is trained further. kept: its files (kept_folder.h). Throws as frame_of().
+TranslatorTokenizers tokenizers_of(const ModelFolder& folder, const ModelFolder& kept,
+                                   const PairTexts& texts);
 
 /// Returns tokenizers learned on `text`, or the one in settings.tokenizer.
 TranslatorTokenizers make_tokenizers(const TranslatorSettings& settings, const ParallelText& text);

@@ -131,7 +131,13 @@ void check_settings(const TranslatorSettings& settings) {
   if (settings.valid_source.empty() != settings.valid_target.empty()) {
     throw UsageError("`valid_source` and `valid_target` belong together: give both or neither");
   }
-  if (settings.init_from.empty()) check_heads(resolved(settings));
+  if (settings.init_from.empty()) {
+    if (const std::string_view given = settings.pair_texts.given(); !given.empty()) {
+      throw UsageError(
+          fmt::format("`{}` is for a model that was trained already: give its folder as `init_from`", given));
+    }
+    check_heads(resolved(settings));
+  }
   if (settings.updates == 0 && settings.epochs == 0 &&
       (settings.patience == 0 || settings.valid_source.empty())) {
     throw UsageError(

@@ -16,6 +16,7 @@
 #include "multihead/text/train_tokenizer.h"
 #include "multihead/train/run_options.h"
 #include "multihead/train/schedule.h"
+#include "multihead/train/translator/pair_texts.h"
 
 namespace mh {
 
@@ -62,6 +63,7 @@ struct TranslatorSettings {
   float activation_dropout = 0;  // inside the feed-forward layers
   float embedding_init = 1;      // x: embeddings start as N(0, x^2 / d_model)
   std::string init_from;         // a model folder whose weights, shape and tokenizer the training starts with
+  PairTexts pair_texts = {};     // of init_from alone
 
   // Learning.
   int64_t updates = 0;  // 0: no limit
@@ -186,7 +188,8 @@ struct TranslatorSettings {
     v("embedding_init", embedding_init, {.low = 0.001f, .high = 1000},
       {.group = kShape, .help = "Embeddings start as N(0, x^2 / d_model) with this x"});
     v("init_from", init_from, {},
-      {.group = kShape, .help = "Start from the weights, shape and tokenizer of this model folder"});
+      {.group = kShape, .help = "Go on from this translator, of any family, and write folders like its own"});
+    pair_texts.visit(v, kShape);
     v("updates", updates, {.low = 0, .high = 1'000'000'000},
       {.group = kLearning, .help = "Stop after this many updates; 0: no limit"});
     v("epochs", epochs, {.low = 0, .high = 1'000'000'000},

@@ -67,7 +67,7 @@ double TranslatorValidation::loss(EncoderDecoder& model, ProcessGroup& group) co
 }
 
 double TranslatorValidation::translate_and_score(EncoderDecoder& model, ProcessGroup& group) const {
-  TranslateOptions options;
+  TranslateOptions options{.search = options_.search};
   options.search.beam_size = options_.beam_size;
   options.search.max_length = options_.max_length;
   options.search.max_length_factor = 3;  // a model that has learned little would go on until max_length

@@ -8,6 +8,7 @@
 
 #include "multihead/distributed/process_group.h"
 #include "multihead/evaluate/bleu.h"
+#include "multihead/generate/search.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/training_corpus.h"
@@ -23,6 +24,7 @@ class TranslatorValidation {
     bool lowercase = false;    // BLEU of lower-cased text
     /// Every batch is translated for itself, so that the result does not depend on who translates it.
     bool batches_apart = false;
+    SearchOptions search = {};  // what else is said of translations
   };
   /// `references` are the target lines as in the file, one for each pair of the corpus. REQUIRES: `target`
   /// outlives this.
