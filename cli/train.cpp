@@ -185,6 +185,10 @@ void add_train(Verb& app) {
       "  multihead train --train-source train.en --train-target train.de \\\n"
       "    --valid-source val.en --valid-target val.de --model en-de --preset tiny \\\n"
       "    --lowercase --updates 8000 --average 10 --average-of last\n"
+      "From a translator that was trained already, of any family:\n"
+      "  multihead train --init-from nllb --from eng --to deu --model en-de \\\n"
+      "    --train-source train.en --train-target train.de --epochs 2 \\\n"
+      "    --learning-rate 5e-5 --warmup 500\n"
       "Ctrl-C saves first. --model alone then goes on from the newest checkpoint:\n"
       "  multihead train --model en-de --updates 12000");
   verb.callback([flags, &verb] {

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/folders/checkpoint_names.h"
@@ -149,13 +150,16 @@ void check_settings(const TranslatorSettings& settings) {
   if (settings.patience > 0 && settings.valid_source.empty()) {
     throw UsageError("`patience` needs `valid_source` and `valid_target`");
   }
-  if (!settings.tokenizer.empty() && settings.word_level) {
-    throw UsageError(
-        "`word_level` says how a tokenizer is learned, but `tokenizer` gives one: leave one of them out");
-  }
-  if (!settings.tokenizer.empty() && settings.separate_vocabularies) {
-    throw UsageError(
-        "`separate_vocabularies` learns two tokenizers, but `tokenizer` gives one: leave one of them out");
+  for (const auto& [giver, given] :
+       {std::pair("tokenizer", !settings.tokenizer.empty()), {"init_from", !settings.init_from.empty()}}) {
+    if (given && settings.word_level) {
+      throw UsageError(fmt::format(
+          "`word_level` says how a tokenizer is learned, but `{}` gives one: leave one of them out", giver));
+    }
+    if (given && settings.separate_vocabularies) {
+      throw UsageError(fmt::format(
+          "`separate_vocabularies` learns two tokenizers, but `{}` gives one: leave one of them out", giver));
+    }
   }
 }
 

@@ -300,6 +300,9 @@ TEST_F(FurtherTrainingRefusals, OfTokenizers) {
 
 TEST_F(FurtherTrainingRefusals, OfShapesAndOtherModels) {
   begin_with("bart/text");
+  settings.word_level = true;
+  expect_refusal("`word_level` says how a tokenizer is learned, but `init_from` gives one");
+  settings.word_level = false;
   settings.max_length = 30;
   expect_refusal("`max_length` 30 but it learned 29 positions");
   settings.max_length = 29;
