@@ -15,6 +15,7 @@
 #include "multihead/check/check_request.h"
 #include "multihead/check/site_rows.h"
 #include "multihead/io/config.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 

@@ -37,8 +37,9 @@ class GenerateSettings(TypedDict, total=False):
     max_new_tokens: int
     search: Literal["sample", "greedy", "beam"]
     beam_size: int
-    length_penalty: float
+    length_penalty: float | None
     length_penalty_form: Literal["divide", "gnmt"]
+    early_stopping: bool | Literal["true", "false", "never"] | None
     temperature: float
     top_k: int
     top_p: float
@@ -66,11 +67,12 @@ class TranslateSettings(TypedDict, total=False):
     source_language: str | None
     target_language: str | Sequence[str] | None
     source_prefix: str | None
-    beam_size: int
-    length_penalty: float
+    beam_size: int | None
+    length_penalty: float | None
     length_penalty_form: Literal["divide", "gnmt"]
-    min_length: int
-    max_length: int
+    early_stopping: bool | Literal["true", "false", "never"] | None
+    min_length: int | None
+    max_length: int | None
     max_length_factor: float
     no_repeat_ngram: int | None
     cache: Literal["float32", "bfloat16"]

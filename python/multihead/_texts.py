@@ -57,13 +57,18 @@ class TextTasks(ModelFacts):
                 de_DE.
             target_language: language of the translations, said in the same way.
             source_prefix: put TEXT before each text, as T5's tasks want ("summarize: "); info lists a model's.
-            beam_size: hypotheses kept at each step of the beam search; 1: greedy search (1 to 255, default 5).
-            length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
+            beam_size: hypotheses kept at each step of the beam search; 1: greedy search (1 to 255, default: as the model says, else
+                5).
+            length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default: as the model says, else
+                1).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
-            min_length: tokens in the shortest translation (at least 0, default 0).
-            max_length: most tokens of a translation (at least 1, default 256).
+            early_stopping: when a beam search ends: true: as many have ended as grow; false: none that grows scores better at its
+                present length; never: none can (default: as the model says).
+            min_length: tokens in the shortest translation (at least 0, default: as the model says, else 0).
+            max_length: most tokens of a translation (at least 1, default: as the model says, else 256).
             max_length_factor: longest translation as a multiple of the source's tokens; 0: no such limit (at least 0, default 0.0).
-            no_repeat_ngram: no sequence of N tokens comes twice in a text; 0: it may (at least 0).
+            no_repeat_ngram: no sequence of N tokens comes twice in a text; 0: it may (at least 0, default: as the model says, else
+                0).
             cache: how the decoder's keys and values are kept: bfloat16 takes half the memory and rounds them (default "float32").
             max_batch_tokens: most source tokens in a batch (at least 1, default 2048).
 
@@ -147,14 +152,18 @@ class TextTasks(ModelFacts):
             max_new_tokens: most tokens that are generated (at least 1, default 256).
             search: draw each token, take the most probable one, or those of the best text of a beam search (default "sample").
             beam_size: search for the most probable text with this many hypotheses (1 to 255, default 4).
-            length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default 1.0).
+            length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default: as the model says, else
+                1).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
+            early_stopping: when a beam search ends: true: as many have ended as grow; false: none that grows scores better at its
+                present length; never: none can (default: as the model says).
             temperature: divide the logits by this; below 1: probable tokens get more probable (1e-06 to 1000000, default 1.0).
             top_k: draw from the N most probable tokens; 0: from all (at least 0, default 0).
             top_p: draw from the fewest most probable tokens whose probabilities sum to X (0 to 1, default 1.0).
             min_p: draw from the tokens at least X times as probable as the best one; 0: from all (0 to 1, default 0.0).
             repetition_penalty: above 1: what occurred before gets less probable (1e-06 to 1000000, default 1.0).
-            no_repeat_ngram: no sequence of N tokens comes twice in a text; 0: it may (at least 0).
+            no_repeat_ngram: no sequence of N tokens comes twice in a text; 0: it may (at least 0, default: as the model says, else
+                0).
             seed: seed of the draws; with the prompt's number it decides the text (default 1).
             cache: how keys and values of what was read are kept: bfloat16 takes half the memory and rounds them (default
                 "float32").

@@ -101,8 +101,8 @@ def train(
         progress: also a bar of tqdm, which it needs.
         settings: all others, by the names of the flags of ``multihead train``: ``learning_rate=1e-3``. `training_settings()` lists
             them with their defaults. The same settings give the same bits on any number of threads, also after a stop.
-            ``init_from="nllb", source="eng", target="deu"`` goes on from a translator of any family, whose folder the new one is like;
-            `source` and `target` (``--from`` and ``--to`` there) are languages, and `source_prefix` comes before each text.
+            ``init_from="nllb", source_language="en", target_language="de"`` goes on from a translator of any family, whose folder
+            the new one is like; the languages are ``--from`` and ``--to`` there, and `source_prefix` comes before each text.
 
     What is worth knowing, such as how many pairs were left out, goes to the logger "multihead.train" (INFO). Ctrl-C, and an
     exception in a callback, end it. After Ctrl-C the state is saved first, and the same call goes on from there.

@@ -381,3 +381,13 @@ def test_converts(smollm2: mh.Model, tmp_path: Path) -> None:
     assert again.model_type == "llama" and again.parameter_count == smollm2.parameter_count
     with pytest.raises(OSError, match="holds something else"):
         mh.convert("demo", tmp_path)
+
+
+def test_early_stopping_is_named_as_in_transformers(demo: mh.Model) -> None:
+    usual = demo.translations(SENTENCES[0], n_best=3, early_stopping=True)
+    assert demo.translations(SENTENCES[0], n_best=3, early_stopping="true") == usual
+    assert demo.translations(SENTENCES[0], n_best=3) == usual  # as the folder says
+    for other in (False, "never"):
+        assert demo.translations(SENTENCES[0], n_best=3, early_stopping=other)[0].score >= usual[0].score
+    with pytest.raises(mh.UsageError, match="early_stopping"):
+        demo.translate(SENTENCES[0], early_stopping="late")  # type: ignore[call-overload]

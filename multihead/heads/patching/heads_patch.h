@@ -26,6 +26,7 @@
 #include "multihead/folders/sentence_model.h"
 #include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_texts.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 

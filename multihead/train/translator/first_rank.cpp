@@ -6,6 +6,7 @@
 #include "multihead/distributed/agreement.h"
 #include "multihead/folders/families/marian.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/io/config.h"
 
 namespace mh {
 namespace {
@@ -55,9 +56,10 @@ void add_frame(MessageWriter& message, const PairFrame& frame) {
   for (const PairFrame::Ends* ends : {&frame.source, &frame.target})
     add_ids(message, ends->before), add_ids(message, ends->behind);
   message.add(std::string_view(frame.prefix));
-  add_id(message, frame.search.forced_first);
-  add_id(message, frame.search.no_repeat_ngram);
-  add_ids(message, frame.search.suppressed);
+  SearchOptions search = frame.search;
+  message.add(std::string_view(to_json(search)));
+  for (const auto& id : {search.forced_first, search.forced_last}) add_id(message, id);
+  for (const auto& ids : {search.suppressed, search.end_tokens}) add_ids(message, ids);
 }
 
 PairFrame read_frame(MessageReader& reader) {
@@ -68,9 +70,12 @@ PairFrame read_frame(MessageReader& reader) {
     ends->behind = reader.numbers<int32_t>();
   }
   frame.prefix = reader.text();
-  frame.search.forced_first = read_id(reader);
-  frame.search.no_repeat_ngram = read_id(reader);
-  frame.search.suppressed = reader.numbers<int32_t>();
+  SearchOptions& search = frame.search;
+  from_json(search, reader.text(), "the search of rank 0");
+  search.forced_first = read_id(reader);
+  search.forced_last = read_id(reader);
+  search.suppressed = reader.numbers<int32_t>();
+  search.end_tokens = reader.numbers<int32_t>();
   return frame;
 }
 

@@ -52,7 +52,7 @@ void require_start_of_mbart(const ModelFolder& folder, const PairFrame& frame) {
 PairFrame frame_of(const ModelFolder& folder, const PairTexts& texts) {
   folder.translator();  // it must be one
   const Tokenizer &source = folder.source_tokens(), &target = folder.target_tokens();
-  const LanguagePair pair = language_pair(folder, texts.source, texts.target);
+  const LanguagePair pair = language_pair(folder, texts.languages);
   PairFrame frame{.prefix = texts.source_prefix};
   if (folder.languages) {
     put_codes(folder, pair, frame);

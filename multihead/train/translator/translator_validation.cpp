@@ -1,5 +1,6 @@
 #include "multihead/train/translator/translator_validation.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string_view>
@@ -70,6 +71,7 @@ double TranslatorValidation::translate_and_score(EncoderDecoder& model, ProcessG
   TranslateOptions options{.search = options_.search};
   options.search.beam_size = options_.beam_size;
   options.search.max_length = options_.max_length;
+  options.search.min_length = std::min(options.search.shortest(), options_.max_length);
   options.search.max_length_factor = 3;  // a model that has learned little would go on until max_length
   options.max_batch_tokens = kBatchTokens;
 

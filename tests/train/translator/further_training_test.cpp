@@ -75,8 +75,8 @@ TranslatorSettings settings_of(const Oracle& oracle, const test::ScratchFolder& 
   settings.train_target = scratch / "target";
   settings.model = scratch / "model";
   settings.init_from = oracle.folder.string();
-  settings.pair_texts.source = oracle.own.value("source", "");
-  settings.pair_texts.target = oracle.own.value("target", "");
+  settings.pair_texts.languages.source_language = oracle.own.value("source", "");
+  settings.pair_texts.languages.target_language = oracle.own.value("target", "");
   settings.pair_texts.source_prefix = oracle.own.value("prefix", "");
   settings.updates = std::ssize(oracle.losses);
   settings.batch_tokens = 10000;
@@ -141,8 +141,8 @@ TEST_P(FurtherTraining, LossesOfTextsAreThoseOfTorch) {
   const ModelFolder folder = load_model_folder(made), given = load_model_folder(oracle.folder);
   EXPECT_EQ(folder.model_type, given.model_type);
   EXPECT_EQ(folder.remark(), "");
-  EXPECT_EQ(folder.forced_first, given.forced_first);
-  EXPECT_EQ(folder.suppressed, given.suppressed);
+  EXPECT_EQ(folder.generation.forced_first, given.generation.forced_first);
+  EXPECT_EQ(folder.generation.suppressed, given.generation.suppressed);
 }
 
 TEST_P(FurtherTraining, ARunThatWasStoppedGoesOnWithTheSameBits) {
@@ -262,20 +262,19 @@ class FurtherTrainingRefusals : public testing::Test {
 
 TEST_F(FurtherTrainingRefusals, OfLanguages) {
   begin_with("languages/nllb");
-  settings.pair_texts.target = "";
+  settings.pair_texts.languages.target_language = "";
   expect_refusal(
-      "nothing says its target language: give `target`, or put tgt_lang into "
+      "nothing says its target language: give `target_language`, or put tgt_lang into "
       "tokenizer_config.json; it has deu_Latn, eng_Latn, ron_Latn, zho_Hans, zho_Hant");
-  settings.pair_texts.target = "fra";
-  expect_refusal("`target`: 'fra' is no language of this model, which has deu_Latn");
+  settings.pair_texts.languages.target_language = "fra";
+  expect_refusal("`target_language`: 'fra' is no language of this model, which has deu_Latn");
   begin_with("t5/text");
-  settings.pair_texts.source = "en";
-  expect_refusal(
-      "has no codes of languages, so that it translates from one into another alone; leave out `source`");
+  settings.pair_texts.languages.source_language = "en";
+  expect_refusal("has no codes of languages among which one could choose; leave it out");
   settings.init_from = "";
-  settings.pair_texts.source = settings.pair_texts.source_prefix = "";
-  settings.pair_texts.target = "de";
-  expect_refusal("`target` is for a model that was trained already: give its folder as `init_from`");
+  settings.pair_texts.languages.source_language = settings.pair_texts.source_prefix = "";
+  settings.pair_texts.languages.target_language = "de";
+  expect_refusal("`target_language` is for a model that was trained already: give its folder as `init_from`");
 }
 
 TEST_F(FurtherTrainingRefusals, OfAnMbartWhoseStartTokenIsAnother) {

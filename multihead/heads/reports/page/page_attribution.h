@@ -6,6 +6,7 @@
 
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/reports/page/heads_page.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 

@@ -9,6 +9,7 @@
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/reports/page/heads_page.h"
+#include "multihead/text/text_languages.h"
 
 namespace mh {
 
