@@ -263,7 +263,7 @@ def register():
 
 def class_of(request):
     if request.get("gguf"):
-        return transformers.AutoModelForCausalLM
+        return transformers.AutoModelForSeq2SeqLM if request["kind"] == "translator" else transformers.AutoModelForCausalLM
     config = transformers.AutoConfig.from_pretrained(request["folder"], local_files_only=True)
     for name in config.architectures or ():
         has_logits = not name.endswith("Model") or name.endswith("LMHeadModel")
@@ -304,7 +304,7 @@ def load_gguf(kind, request, how):
 
     architecture = files[0].fields["general.architecture"].contents()
     known = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
-    names = gguf.get_tensor_name_map(known, config.num_hidden_layers)
+    names = gguf.get_tensor_name_map(known, max(config.num_hidden_layers, getattr(config, "num_decoder_layers", 0)))
     for key, parameter in model.named_parameters():
         name = names.get_name(key, (".weight", ".bias"))
         if name not in tensors:
@@ -313,6 +313,8 @@ def load_gguf(kind, request, how):
         if numbers.shape != parameter.shape:
             raise ValueError(f"{name} has the shape {tuple(numbers.shape)}, and {key} {tuple(parameter.shape)}")
         parameter.copy_(numbers)
+    if "output.weight" in tensors and request["kind"] == "translator":  # T5's class ties its layer until a file has one
+        model.get_output_embeddings().weight = torch.nn.Parameter(take("output.weight"))
     if "rope_freqs.weight" in tensors:  # by how much each pair turns more slowly
         slower = take("rope_freqs.weight")
         base = files[0].fields[f"{architecture}.rope.freq_base"].contents()

@@ -111,8 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "gguf_sentencepiece/llama.gguf", "gguf_architectures/gemma2.gguf",
                     "gguf_architectures/gemma3.gguf", "gguf_architectures/gptneox.gguf",
                     "gguf_architectures/olmo2.gguf", "gguf_architectures/phi3.gguf",
-                    "gguf_architectures/phi3_long.gguf", "gguf_architectures/qwen2.gguf",
-                    "gguf_architectures/qwen3.gguf"),
+                    "gguf_architectures/phi3_long.gguf", "gguf_t5/t5_plain.gguf", "gguf_t5/t5_flan_bf16.gguf",
+                    "gguf_architectures/qwen2.gguf", "gguf_architectures/qwen3.gguf"),
     [](const auto& tested) {
       std::string name = tested.param;
       std::replace_if(
