@@ -42,7 +42,8 @@ TEST_F(T5Heads, WeightsPicturesAndPatchesAreMade) {
   EXPECT_EQ(run_tool("heads circuits '" + folder + "'").status, 0);
   const ToolResult attribution = run_tool("heads attribution '" + folder + "'" + texts);
   EXPECT_EQ(attribution.status, 0) << attribution.err;
-  const ToolResult page = run_tool("view '" + folder + "' -i '" + source + "' -o '" + (scratch / "page.html") + "'");
+  const ToolResult page =
+      run_tool("view '" + folder + "' -i '" + source + "' -o '" + (scratch / "page.html") + "'");
   EXPECT_EQ(page.status, 0) << page.err;
   EXPECT_GT(read_file(scratch / "page.html").size(), 100'000U);
 }
