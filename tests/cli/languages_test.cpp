@@ -38,10 +38,11 @@ class VerbWithLanguages : public testing::TestWithParam<const char*> {
   }
   ToolResult run(const std::string& flags) const {
     std::string line = GetParam();
-    for (const auto& [name, value] : {std::pair("MODEL", folder), std::pair("EN", english),
-                                      std::pair("DE", german), std::pair("OUT", scratch / "out")}) {
+    // Behind a space, which no path has: a scratch folder may be called so.
+    for (const auto& [name, value] : {std::pair(" MODEL", folder), std::pair(" EN", english),
+                                      std::pair(" DE", german), std::pair(" OUT", scratch / "out")}) {
       for (size_t at = 0; (at = line.find(name, at)) != std::string::npos; at += value.size())
-        line.replace(at, std::string(name).size(), "'" + value + "'");
+        line.replace(at, std::string(name).size(), " '" + value + "'");
     }
     std::filesystem::remove_all(scratch / "out");
     return run_tool(line + " --quiet " + flags);

@@ -31,7 +31,8 @@ class TranslateVerb : public SmallFolder {
 
 TEST_F(TranslateVerb, ALineOutForALineIn) {
   const std::vector<std::string> text{kText[0], kText[3], kText[2]};
-  const auto expected = translate(model, sources(text), {.search = {.beam_size = 3, .max_length = 9}});
+  const auto expected =
+      translate(model, sources(text), {.search = {.beam_size = 3, .max_length = 9, .forced_last = kEndId}});
   const auto found =
       translate_text("--beam-size 3 --max-length 9", text[0] + "\n\n" + text[1] + "\n   \n" + text[2]);
   EXPECT_EQ(found.status, 0) << found.err;
@@ -78,7 +79,8 @@ TEST_F(TranslateVerb, TheCacheMayBeOfBfloat16) {
 TEST_F(TranslateVerb, NBestHasIdTextAndScores) {
   const std::vector<std::string> text{kText[0], kText[1]};
   const auto expected =
-      translate(model, sources(text), {.search = {.beam_size = 4, .n_best = 3, .max_length = 9}});
+      translate(model, sources(text),
+                {.search = {.beam_size = 4, .n_best = 3, .max_length = 9, .forced_last = kEndId}});
   const auto lines = lines_of(
       translate_text("--beam-size 4 --n-best 3 --max-length 9", text[0] + "\n" + text[1] + "\n\n").out);
   ASSERT_EQ(lines.size(), 7u);
@@ -192,6 +194,7 @@ TEST(TranslateManyLanguages, FromAndToAreCodesOfTheModel) {
   const ModelFolder model = load_model_folder(folder);
   TranslateOptions options{.languages = {"eng", "zho_Hant"}};
   options.search.max_length = 24;
+  options.search.early_stopping = EarlyStopping::kTrue;
   EXPECT_THAT(lines_of(whole.out), ElementsAre(translate_text(model, texts, options)[0]));
   options.languages.target_language = "deu_Latn";
   EXPECT_THAT(lines_of(other.out), ElementsAre(translate_text(model, texts, options)[0]));
