@@ -10,7 +10,7 @@
 //
 //   const mh::HeadsText text{.sources = lines};                                        // or mh::FilesCorpus: files of any size
 //   mh::TextCorpus corpus(text);
-//   mh::heads_stats(folder, corpus);  // heads_relations, heads_alignment, heads_similar, heads_where, heads_circuits (docs/heads)
+//   mh::heads_stats(folder, corpus);  // heads_relations, heads_alignment, heads_similar, heads_compare, heads_where, ... (docs/heads)
 //   mh::heads_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
 //   mh::heads_patch(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
 //
@@ -29,6 +29,7 @@
 #include "multihead/heads/importance/pruning_curve.h"
 #include "multihead/heads/measures/heads_alignment.h"
 #include "multihead/heads/measures/heads_circuits.h"
+#include "multihead/heads/measures/heads_compare.h"
 #include "multihead/heads/measures/heads_relations.h"
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/heads/measures/heads_stats.h"

@@ -190,6 +190,7 @@ void add_heads(Verb& app) {
   add_heads_alignment(*verb);
   add_heads_circuits(*verb);
   add_heads_similar(*verb);
+  add_heads_compare(*verb);
   add_heads_where(*verb);
   add_heads_importance(*verb);
   add_heads_attribution(*verb);

@@ -8,6 +8,7 @@ class Verb;
 void add_heads_alignment(Verb& heads);
 void add_heads_attribution(Verb& heads);
 void add_heads_circuits(Verb& heads);
+void add_heads_compare(Verb& heads);
 void add_heads_importance(Verb& heads);
 void add_heads_patch(Verb& heads);
 void add_heads_prune(Verb& heads);

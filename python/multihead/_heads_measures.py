@@ -1,4 +1,4 @@
-"""What each head does: statistics, relations, alignment, heads that are alike, places where heads are sure, circuits."""
+"""What each head does: statistics, relations, alignment, heads that are alike, changed or sure, circuits."""
 
 from __future__ import annotations
 
@@ -162,6 +162,41 @@ def similar(
     """
     report = on_corpus("similar", locals())
     return Table([{"kind": kind["kind"], **head} for kind in report["kinds"] for head in kind["heads"]], report)
+
+
+@with_options("compare")
+@checked
+def compare(
+    model: Model,
+    after: Model,
+    text: Texts = None,
+    *,
+    target: Texts = None,
+    pair: Texts = None,
+    trees: File | None = None,
+    # settings of compare
+    seed: int = 1,
+    max_batch_tokens: int = 2048,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    # end of settings
+    options: Options = None,
+    progress: Progress = False,
+) -> Table:
+    """What a training changed in each head: what it reads, and its weights (docs/heads/compare.md).
+
+    Args:
+        seed: seed of the permutations.
+        max_batch_tokens: most source and target tokens in a batch (at least 1).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
+
+    `after` was trained from `model`, whose tokens and greedy translations are read; edits of `model` hold for both. A row for each
+    head: `divergence.mean` (nats) of what it reads before and after, `ratio.mean` of it to chance, `qk_change`, `ov_change`, ...
+    """
+    report = on_corpus("compare", locals(), after=after._native)
+    return Table(report["heads"], report)
 
 
 @with_options("where")

@@ -14,9 +14,9 @@ pages of docs/heads say what each measure means and what it does not; docs/file-
 
 from ._heads_decisions import attribution, faithfulness, patch
 from ._heads_importance import importance, pruning_curve
-from ._heads_measures import alignment, circuits, relations, similar, stats, where
+from ._heads_measures import alignment, circuits, compare, relations, similar, stats, where
 
 __all__ = [
-    "alignment", "attribution", "circuits", "faithfulness", "importance", "patch", "pruning_curve", "relations", "similar", "stats",
-    "where",
+    "alignment", "attribution", "circuits", "compare", "faithfulness", "importance", "patch", "pruning_curve", "relations",
+    "similar", "stats", "where",
 ]  # fmt: skip

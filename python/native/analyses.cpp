@@ -15,6 +15,7 @@
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/importance/pruning_curve.h"
 #include "multihead/heads/measures/heads_alignment.h"
+#include "multihead/heads/measures/heads_compare.h"
 #include "multihead/heads/measures/heads_relations.h"
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/heads/measures/heads_stats.h"
@@ -22,6 +23,7 @@
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/attribution_json.h"
 #include "multihead/heads/reports/circuits_json.h"
+#include "multihead/heads/reports/compare_json.h"
 #include "multihead/heads/reports/importance_json.h"
 #include "multihead/heads/reports/measures_json.h"
 #include "multihead/heads/reports/patch_json.h"
@@ -100,6 +102,14 @@ std::string similar(const Reading& reading, HeadsCorpus& corpus) {
   return with_options(
       similar_json(heads_similar(reading.loaded.folder(), corpus, options), reading.loaded.path()), "similar",
       options, reading.loaded.precision());
+}
+
+std::string compare(const Reading& reading, HeadsCorpus& corpus, const LoadedModel& after) {
+  auto options = settings_of<CompareOptions>(reading.settings, "compare");
+  reading.attach(options.observe);
+  return with_options(compare_json(heads_compare(reading.loaded.folder(), after.folder(), corpus, options),
+                                   reading.loaded.path()),
+                      "compare", options, reading.loaded.precision());
 }
 
 std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads) {
@@ -196,6 +206,7 @@ void add_analyses(nb::class_<LoadedModel>& model) {
   add("relations", relations, "random"_a);
   add("alignment", alignment);
   add("similar", similar);
+  add("compare", compare, "after"_a);
   add("where", where, "heads"_a);
   add("importance", importance);
   add("faithfulness", faithful, "of_pairs"_a);

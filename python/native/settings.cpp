@@ -19,6 +19,7 @@
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/importance/pruning_curve.h"
 #include "multihead/heads/measures/heads_circuits.h"
+#include "multihead/heads/measures/heads_compare.h"
 #include "multihead/heads/measures/heads_relations.h"
 #include "multihead/heads/measures/heads_similar.h"
 #include "multihead/heads/measures/heads_where.h"
@@ -55,6 +56,7 @@ std::string settings(const std::string& verb) {
   if (verb == "translate") return described(TranslateOptions());
   if (verb == "alignment" || verb == "stats") return described(ObserveHeadsOptions());
   if (verb == "attribution") return described(FaithfulnessOptions());
+  if (verb == "compare") return described(CompareOptions());
   if (verb == "circuits") return described(CircuitsOptions());
   if (verb == "importance") return described(ImportanceSettings());
   if (verb == "patch") return described(PatchOptions());

@@ -32,6 +32,17 @@ def test_reports_are_those_of_the_tool(demo: mh.Model, tool: Callable[..., str],
     assert len(table) == 24
 
 
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_compare(demo: mh.Model, tool: Callable[..., str], tmp_path: Path) -> None:
+    demo.save(tmp_path / "after")
+    table = mh.heads.compare(demo, mh.load(tmp_path / "after"), SENTENCES)
+    printed = tool("heads", "compare", "demo", "--with", str(tmp_path / "after"), "--json", texts=SENTENCES)
+    assert json.loads(printed) == table.report
+    assert len(table) == 24 and table["divergence.mean"].max() == 0
+    with pytest.raises(mh.UsageError, match="have not the same heads"):
+        mh.heads.compare(demo, mh.load(golden("t5/text")), SENTENCES)
+
+
 def test_circuits(demo: mh.Model, tool: Callable[..., str]) -> None:
     table = mh.heads.circuits(demo)
     assert json.loads(tool("heads", "circuits", "demo", "--json")) == table.report

@@ -8,32 +8,10 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/measures/weight_divergence.h"
 #include "multihead/io/check_option.h"
-#include "multihead/kernels/attention_rows.h"
 
 namespace mh {
-namespace {
-
-/// The entropy of (a + b) / 2, summed over cells.
-double entropy_of_both(const float* a, const float* b, int64_t cells) {
-  return mixed_entropy(ConstMatrixView(a, 1, cells), ConstMatrixView(b, 1, cells), KeysSeen::kAll);
-}
-
-/// A long sentence is compared by parts, so that those of two layers' heads stay in the cache; a part's sum is float32.
-constexpr int64_t kCellsOfPart = 512;
-
-template <class Compare>
-void for_parts(int64_t cells, Compare&& compare) {
-  for (int64_t begin = 0; begin < cells; begin += kCellsOfPart)
-    compare(begin, std::min(kCellsOfPart, cells - begin));
-}
-
-size_t fold_of(const PackedWeights::Sentence& sentence) {
-  return static_cast<size_t>(sentence.number) % kSimilarityFolds;
-}
-
-}  // namespace
-
 void SimilarHeadsObserver::PairSums::add(const PairSums& other) {
   pairs += other.pairs;
   for (size_t f = 0; f < kSimilarityFolds; ++f) {
@@ -147,9 +125,8 @@ void SimilarHeadsObserver::compare(Kind& kind, LayerPair& layers, const std::vec
     for (size_t p = 0; p < mixed.size(); ++p) {
       const HeadPair& pair = layers.pairs[p];
       const auto g = static_cast<size_t>(pair.g), h = static_cast<size_t>(pair.h);
-      // JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, not below 0 but for rounding.
       const auto divergence = [&](double of_both, const std::vector<double>& entropies) {
-        return std::max(0.0, of_both - 0.5 * (entropies[s * heads + g] + entropies[s * heads + h]));
+        return divergence_of(of_both, entropies[s * heads + g], entropies[s * heads + h]);
       };
       const double real = divergence(mixed[p].real, real_entropies),
                    null = divergence(mixed[p].null, null_entropies);

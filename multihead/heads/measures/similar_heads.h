@@ -12,6 +12,7 @@
 #include "multihead/base/interval.h"
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/measures/packed_weights.h"
+#include "multihead/heads/measures/weight_divergence.h"
 #include "multihead/nn/attention_place.h"
 
 namespace mh {
@@ -23,7 +24,6 @@ struct PairsMean {
   std::optional<Interval> ratio = std::nullopt;  // divergence / null_divergence; none where the latter is 0
   Interval difference = {};                      // divergence - null_divergence
 };
-constexpr size_t kSimilarityFolds = 20;
 
 /// Pairs of heads of one layer, of which some share their keys.
 struct SharedKeysMean {
