@@ -2,6 +2,7 @@
 // with each other (similar_heads.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,9 @@
 #include "multihead/nn/attention_place.h"
 
 namespace mh {
+
+/// Folds of sentences, over which intervals are made (base/interval.h).
+inline constexpr size_t kSimilarityFolds = 20;
 
 /// An attention whose heads are compared with those of other attentions of its kind.
 struct ComparedAttention {

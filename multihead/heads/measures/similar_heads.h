@@ -12,7 +12,6 @@
 #include "multihead/base/interval.h"
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/measures/packed_weights.h"
-#include "multihead/heads/measures/weight_divergence.h"
 #include "multihead/nn/attention_place.h"
 
 namespace mh {

@@ -30,9 +30,6 @@ void for_parts(int64_t cells, Compare&& compare) {
     compare(begin, std::min(kCellsOfPart, cells - begin));
 }
 
-/// Folds of sentences, over which intervals are made (base/interval.h).
-inline constexpr size_t kSimilarityFolds = 20;
-
 inline size_t fold_of(const PackedWeights::Sentence& sentence) {
   return static_cast<size_t>(sentence.number) % kSimilarityFolds;
 }
