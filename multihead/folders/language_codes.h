@@ -65,7 +65,7 @@ std::vector<int32_t> before_source(const ModelFolder& folder, const LanguagePair
 std::vector<int32_t> before_target(const ModelFolder& folder, const LanguagePair& pair);
 std::vector<int32_t> source_end(const ModelFolder& folder, const LanguagePair& pair);
 
-/// Adds to the options of a translation what the folder says (ModelFolder::complete). It begins with the code of the target.
+/// Adds to the options of a translation what the folder says (GenerationConfig::complete). It begins with the code of the target.
 void complete_search(const ModelFolder& folder, const LanguagePair& pair, SearchOptions& options);
 
 /// Whether the pair or the folder says both codes, or none are needed.

@@ -19,7 +19,7 @@ struct LengthPenalty {
   };
   Form form = Form::kDivide;
   /// 0: no penalty, the score is the log-probability; 1: the mean over the tokens. Nothing: as the model's folder says for
-  /// kDivide (ModelFolder::complete), else 1.
+  /// kDivide (GenerationConfig::complete), else 1.
   std::optional<double> alpha = std::nullopt;
 
   static constexpr double kLeast = -100, kMost = 100;  // of alpha
@@ -63,7 +63,8 @@ void visit_early_stopping(V& v, std::optional<EarlyStopping>& early_stopping, co
      .rare = true});
 }
 
-/// A length or a size that is nothing is the one that the model's folder says (ModelFolder::complete), else the usual one below.
+/// A length or a size that is nothing is the one that the model's folder says (GenerationConfig::complete), else the usual one
+/// below.
 struct SearchOptions {
   std::optional<int32_t> beam_size = std::nullopt;  // hypotheses that grow side by side; 1 is greedy search
   int32_t n_best = 1;  // hypotheses to return for each sentence, at most beam_size
@@ -79,7 +80,7 @@ struct SearchOptions {
   /// until max_length.
   double max_length_factor = 0;
   /// No hypothesis has a sequence of this many tokens twice; 0: any may. The decoder's start token counts, as does the prompt of
-  /// a causal model, as in transformers. Nothing: as the model's folder says (ModelFolder::complete), else 0.
+  /// a causal model, as in transformers. Nothing: as the model's folder says (GenerationConfig::complete), else 0.
   std::optional<int32_t> no_repeat_ngram = std::nullopt;
   std::vector<int32_t> end_tokens = {};  // besides the model's own
   /// Tokens that are never generated, besides the padding token and the decoder's start token of a

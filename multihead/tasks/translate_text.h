@@ -15,7 +15,7 @@
 namespace mh {
 
 /// The best translation of each line, in the same order; a line without text stays empty. What the folder's generation_config.json
-/// says of the search counts, too (ModelFolder::complete).
+/// says of the search counts, too (GenerationConfig::complete).
 /// `remark`, when given, hears of lines that were cut to the model's longest and of words that the tokenizer
 /// does not know, one line each. Throws FileError when the folder has no tokenizer, UsageError when its model
 /// is no translator or on invalid options, FormatError on a line that is not UTF-8.

@@ -9,6 +9,8 @@
 
 #include "multihead/batch/batch.h"
 #include "multihead/folders/family.h"
+#include "multihead/folders/generation_config.h"
+#include "multihead/folders/generation_keys.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/models/encoder_decoder.h"
@@ -51,8 +53,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     mh::reads([&] { mh::read_parameters(files, plan, *model); });  // all of them are missing
   });
   if (model) mh::run(*model);
-  mh::reads([&] { mh::read_suppressed_tokens(json, "generation_config.json", 97); });
-  mh::reads([&] { mh::read_end_tokens(json, "generation_config.json", 97); });
+  const mh::ModelFacts facts{
+      .source_vocabulary = 97, .vocabulary = 97, .max_positions = 31, .eos_id = 1, .start_id = 2};
+  mh::reads([&] {
+    mh::SearchOptions options;
+    mh::read_generation_config(json, "generation_config.json", facts).complete(options);
+    mh::check_search(options);
+  });
+  mh::reads([&] { mh::generation_remark(json, "generation_config.json", facts); });
   mh::reads([&] { mh::read_tokenizer_config(json, "tokenizer_config.json"); });
   mh::reads([&] { mh::read_chat_template(json, "tokenizer_config.json"); });
   return 0;

@@ -188,7 +188,7 @@ KnownKeys keys_of_kind(const BartFields& fields) {
         .refused = kNoSuch},
        {.key = "extra_pos_embeddings", .harmless = "[2]", .refused = kNoSuch},
        {.key = "add_bias_logits"},
-       {.key = "force_bos_token_to_be_generated"},  // read_forced_first()
+       {.key = "force_bos_token_to_be_generated"},  // forced_first() of generation_config.cpp
        {.key = "decoder_vocab_size", .refused = "expected one vocabulary for both sides"}});
   return keys;
 }
