@@ -26,8 +26,7 @@ class ConlluLines {
 
   void line(const std::string& line) {
     ++line_;
-    if (line.find_first_not_of(" \t\r") ==
-        std::string::npos) {  // more than one, and spaces, as other readers take
+    if (is_blank(line)) {  // more than one, and spaces, as other readers take
       finish();
     } else if (line[0] == '#') {
       if (!sentence_.words.empty()) fail("a comment inside a sentence; expected an empty line before it");

@@ -9,6 +9,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/base/utf8.h"
+#include "multihead/io/lines.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/text/cut_tokens.h"
 
@@ -165,8 +166,7 @@ std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std
 }
 
 std::string behind_prefix(const std::string& prefix, const std::string& line) {
-  const bool has_words = line.find_first_not_of(" \t\r") != std::string::npos;
-  return has_words ? prefix + line : line;
+  return is_blank(line) ? line : prefix + line;
 }
 
 std::pair<size_t, size_t> shares_of_pair(size_t first, size_t second, size_t room) {

@@ -14,6 +14,11 @@
 
 namespace mh {
 
+/// Whether a line has no text.
+inline bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
 struct TextLimits {
   int64_t max_line_characters = 1'000'000;  // Unicode code points of a line
   int64_t max_unpacked = int64_t{8} << 30;  // bytes that the gzip data of one input may unpack to

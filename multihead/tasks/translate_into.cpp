@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/language_codes.h"
+#include "multihead/io/lines.h"
 #include "multihead/nn/list_sites.h"
 
 namespace mh {
@@ -36,7 +37,7 @@ std::vector<int32_t> take_target_column(const ModelFolder& folder, std::vector<s
   std::vector<int32_t> codes(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string& line = lines[i];
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (is_blank(line)) continue;
     const size_t tab = line.find('\t');
     if (tab == std::string::npos) {
       throw FormatError(fmt::format(

@@ -11,6 +11,7 @@
 #include "multihead/base/random.h"
 #include "multihead/heads/attribution/attribute_text.h"
 #include "multihead/io/check_option.h"
+#include "multihead/io/lines.h"
 
 namespace mh {
 namespace {

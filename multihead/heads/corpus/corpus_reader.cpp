@@ -6,6 +6,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/stop.h"
+#include "multihead/io/lines.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/list_sites.h"
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/io/lines.h"
 
 namespace mh {
 namespace {
@@ -24,10 +25,6 @@ std::vector<T> part_of(const std::vector<T>& all, size_t first, size_t last) {
 }
 
 }  // namespace
-
-bool is_blank(const std::string& line) {
-  return line.find_first_not_of(" \t\r") == std::string::npos;
-}
 
 bool has_other_side(const HeadsText& text, size_t i) {
   const auto is_there = [i](const std::vector<std::string>& side) {

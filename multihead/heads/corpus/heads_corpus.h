@@ -27,8 +27,6 @@ struct HeadsText {
   int64_t lines_left_out = 0;                 // of the trees: multi-word tokens and empty nodes
 };
 
-/// Whether a line has no text.
-bool is_blank(const std::string& line);
 /// Whether line i has a target or a second text beside its source.
 bool has_other_side(const HeadsText& text, size_t i);
 /// Throws UsageError when the lists have different numbers of lines, and on target trees or alignments without targets.

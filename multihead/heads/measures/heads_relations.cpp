@@ -11,6 +11,7 @@
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/io/check_option.h"
+#include "multihead/io/lines.h"
 
 namespace mh {
 namespace {
