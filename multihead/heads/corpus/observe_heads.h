@@ -37,8 +37,15 @@ struct CorpusRead {
   TargetsRead targets = TargetsRead::kNone;
 };
 
-/// Reads the corpus from where it is to its end. Lines without text are left out. Throws as CorpusReader and observe_corpus() do,
-/// and FormatError when there is no line with text.
+/// What is done with a block; the options of observe_corpus() are those of its sentences.
+using OnBlock = std::function<void(const CorpusBlock& block, const ObserveOptions& options)>;
+
+/// Reads the corpus from where it is to its end, block by block. Lines without text are left out. Throws as CorpusReader does, and
+/// FormatError when there is no line with text.
+CorpusRead read_blocks(const ModelFolder& folder, HeadsCorpus& corpus, const ObserveHeadsOptions& options,
+                       const OnBlock& on_block);
+
+/// Shows observers the weights of all blocks. Throws as read_blocks() and observe_corpus() do.
 CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
                          std::span<CorpusObserver* const> observers, const ObserveHeadsOptions& options = {});
 

@@ -27,13 +27,8 @@ using FoldSums = std::array<double, kSimilarityFolds>;
 class KeptWeights final : public CorpusObserver {
  public:
   KeptWeights(const std::vector<ComparedAttention>& attentions, uint64_t seed, int64_t most_bytes) {
-    std::map<AttentionKind, std::vector<ComparedAttention>> by_kind;
-    for (const ComparedAttention& attention : attentions) by_kind[attention.place.kind].push_back(attention);
-    for (auto& [kind, of_kind] : by_kind) {
-      std::sort(of_kind.begin(), of_kind.end(),
-                [](const auto& a, const auto& b) { return a.place.layer < b.place.layer; });
+    for (auto& [kind, of_kind] : by_kind(attentions))
       kinds_.emplace(kind, PackedWeights(std::move(of_kind), seed, most_bytes));
-    }
   }
 
   bool wants_weights(const Model::Attention&) const override { return true; }
@@ -71,21 +66,14 @@ class Comparison {
   }
 
   CorpusRead read(HeadsCorpus& corpus) {
-    const ObserveHeadsOptions& observe = options_.observe;
-    CorpusReader reader(
-        before_, corpus,
-        {.sites = observe.observe.sites, .languages = observe.languages, .remark = observe.remark});
-    CorpusRead read;
-    while (const auto block = reader.next()) {
-      for (size_t begin = 0, end = 0; begin < block->source.ids.size(); begin = end) {
-        end = end_of_batch(*block, begin);
-        add_batch(*block, begin, end);
-        read = {block->first + static_cast<int64_t>(end), reader.targets_read()};
-        if (observe.observe.progress) observe.observe.progress(read.sentences);
-      }
-    }
-    if (read.sentences == 0) throw FormatError(corpus.name() + " is empty; give a sentence a line");
-    return read;
+    return read_blocks(before_, corpus, options_.observe,
+                       [&](const CorpusBlock& block, const ObserveOptions& observe) {
+                         for (size_t begin = 0, end = 0; begin < block.source.ids.size(); begin = end) {
+                           end = end_of_batch(block, begin);
+                           add_batch(block, begin, end, observe);
+                           if (observe.progress) observe.progress(static_cast<int64_t>(end));
+                         }
+                       });
   }
 
   std::vector<ChangedHead> heads() const {
@@ -120,16 +108,14 @@ class Comparison {
     return end;
   }
 
-  void add_batch(const CorpusBlock& block, size_t begin, size_t end) {
+  void add_batch(const CorpusBlock& block, size_t begin, size_t end, ObserveOptions observe) {
     const auto part = [&](const auto& list) {
       return list.empty() ? std::span(list) : std::span(list).subspan(begin, end - begin);
     };
-    const std::vector<int64_t> all_numbers = block.numbers();
-    ObserveOptions observe = options_.observe.observe;
     observe.max_batch_tokens = INT32_MAX;  // they are one batch
     observe.progress = nullptr;
-    observe.source_types = part(block.source.types);
-    observe.numbers = part(all_numbers);
+    observe.source_types = part(observe.source_types);
+    observe.numbers = part(observe.numbers);
     for (const auto& [folder, kept] : {std::pair(&before_, &of_before_), {&after_, &of_after_}}) {
       kept->begin_at(block.first + static_cast<int64_t>(begin));
       CorpusObserver* const observers[] = {kept};

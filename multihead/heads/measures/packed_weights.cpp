@@ -28,6 +28,17 @@ std::vector<ComparedAttention> compared_attentions(const Model& model) {
   return all;
 }
 
+std::map<AttentionKind, std::vector<ComparedAttention>> by_kind(
+    const std::vector<ComparedAttention>& attentions) {
+  std::map<AttentionKind, std::vector<ComparedAttention>> kinds;
+  for (const ComparedAttention& attention : attentions) kinds[attention.place.kind].push_back(attention);
+  for (auto& [kind, of_kind] : kinds) {
+    std::sort(of_kind.begin(), of_kind.end(),
+              [](const auto& a, const auto& b) { return a.place.layer < b.place.layer; });
+  }
+  return kinds;
+}
+
 uint64_t permutation_seed(uint64_t seed, int64_t sentence, AttentionPlace place, int head) {
   const auto of_sentence = static_cast<uint64_t>(sentence);
   const PhiloxCounter mixed =

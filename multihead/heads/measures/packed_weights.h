@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ struct ComparedAttention {
 };
 /// Of a model, in its order.
 std::vector<ComparedAttention> compared_attentions(const Model& model);
+
+/// Those of each kind, in the order of layers.
+std::map<AttentionKind, std::vector<ComparedAttention>> by_kind(
+    const std::vector<ComparedAttention>& attentions);
 
 /// The seed of the numbers that permute the weights of a head on a sentence; those of query i are Random(seed, i).
 uint64_t permutation_seed(uint64_t seed, int64_t sentence, AttentionPlace place, int head);

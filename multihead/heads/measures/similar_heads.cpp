@@ -24,22 +24,17 @@ SimilarHeadsObserver::SimilarHeadsObserver(const std::vector<ComparedAttention>&
                                            const Options& options)
     : options_(options) {
   check_option("most_bytes", options.most_bytes, {.low = 1});
-  std::map<AttentionKind, std::map<int, ComparedAttention>> by_layer;
-  for (const ComparedAttention& attention : attentions) {
-    by_layer[attention.place.kind][attention.place.layer] = attention;
-  }
-  for (const auto& [kind, layers] : by_layer) {
-    std::vector<ComparedAttention> in_order;
-    for (const auto& [layer, attention] : layers) in_order.push_back(attention);
-    PackedWeights packed(std::move(in_order), options.seed, options.most_bytes);
+  for (auto& [kind, layers] : by_kind(attentions)) {
+    const size_t count = layers.size();
+    PackedWeights packed(std::move(layers), options.seed, options.most_bytes);
     const auto heads = static_cast<size_t>(packed.heads());
     Kind of{.packed = std::move(packed),
             .entropies = std::vector<double>(heads),
             .real = std::vector<double>(heads * heads),
             .null = std::vector<double>(heads * heads),
             .layer_pairs = {}};
-    for (size_t a = 0; a < layers.size(); ++a) {
-      for (size_t b = a; b < layers.size(); ++b) of.layer_pairs.push_back(pairs_of(of.packed, a, b));
+    for (size_t a = 0; a < count; ++a) {
+      for (size_t b = a; b < count; ++b) of.layer_pairs.push_back(pairs_of(of.packed, a, b));
     }
     kinds_.emplace(kind, std::move(of));
   }
