@@ -7,6 +7,7 @@
 #include <set>
 
 #include "multihead/base/error.h"
+#include "multihead/generate/generate.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/models/encoder_decoder_config.h"
@@ -153,9 +154,16 @@ EarlyStopping early_stopping(const GenerationFile& file) {
   file.refuse(kKey, R"(true, false or "never")", *found);
 }
 
+void append(std::vector<int32_t>& tokens, const std::vector<int32_t>& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
 template <class T>
 void fill(std::optional<T>& option, const std::optional<T>& usual) {
   if (!option) option = usual;
+}
+void fill(LengthPenalty& penalty, const std::optional<double>& usual) {
+  if (penalty.form == LengthPenalty::Form::kDivide) fill(penalty.alpha, usual);
 }
 
 }  // namespace
@@ -181,18 +189,25 @@ GenerationConfig read_generation_config(std::string_view json, std::string_view 
 }
 
 void GenerationConfig::complete(SearchOptions& options) const {
-  options.suppressed.insert(options.suppressed.end(), suppressed.begin(), suppressed.end());
-  options.end_tokens.insert(options.end_tokens.end(), end_tokens.begin(), end_tokens.end());
+  append(options.suppressed, suppressed);
+  append(options.end_tokens, end_tokens);
   fill(options.forced_first, forced_first);
   fill(options.forced_last, forced_last);
   fill(options.no_repeat_ngram, no_repeat_ngram);
   fill(options.beam_size, beam_size);
   fill(options.early_stopping, std::optional(early_stopping));
-  if (options.length_penalty.form == LengthPenalty::Form::kDivide)
-    fill(options.length_penalty.alpha, length_penalty);
+  fill(options.length_penalty, length_penalty);
   // A length that the call asks for goes before the other one of the file.
   if (!options.max_length && max_length) options.max_length = std::max(*max_length, options.shortest());
   if (!options.min_length && min_length) options.min_length = std::min(*min_length, options.longest());
+}
+
+void GenerationConfig::complete(GenerateOptions& options) const {
+  append(options.filters.suppressed, suppressed);
+  append(options.end_tokens, end_tokens);
+  fill(options.filters.no_repeat_ngram, no_repeat_ngram);
+  fill(options.early_stopping, std::optional(early_stopping));
+  fill(options.length_penalty, length_penalty);
 }
 
 std::string write_generation_config(const EncoderDecoderConfig& config, const GenerationConfig& search) {

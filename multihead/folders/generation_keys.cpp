@@ -109,40 +109,17 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "sequence_bias", .harmless = "[[], {}]"},
 };
 
+/// One last token is forced here, too; among several transformers lets the search choose, which is not done.
+bool has_several_last(const nlohmann::json& document) {
+  const auto last = document.find("forced_eos_token_id");
+  return last != document.end() && last->is_array() && last->size() > 1;
+}
+
 /// Words of one token are never generated; of several tokens the last one would depend on those before it.
 bool has_longer_words(const nlohmann::json& document) {
   const auto words = document.find("bad_words_ids");
   return words != document.end() && words->is_array() &&
          std::any_of(words->begin(), words->end(), [](const auto& word) { return word.size() > 1; });
-}
-
-/// Which keys count in a search for a translation, and in one for a text that goes on. `id`: the only harmless value of a token's
-/// key; it must live as long as the keys.
-void add_translator_keys(KnownKeys& keys, const nlohmann::json& document, std::string_view id) {
-  keys.obeyed.insert(
-      {"forced_bos_token_id", "num_beams", "min_length", "min_new_tokens", "max_length", "max_new_tokens"});
-  keys.rules.push_back({.key = "do_sample", .harmless = "[false]"});
-  keys.rules.push_back({.key = "renormalize_logits", .harmless = "[false]"});  // scores would be others
-  keys.rules.push_back({.key = "decoder_start_token_id", .harmless = id});
-  const auto last = document.find("forced_eos_token_id");
-  const bool several = last != document.end() && last->is_array() && last->size() != 1;
-  if (several) {
-    keys.rules.push_back({.key = "forced_eos_token_id", .harmless = "[[]]"});
-  } else {
-    keys.obeyed.insert("forced_eos_token_id");
-  }
-}
-
-void add_causal_keys(KnownKeys& keys, std::string_view id) {
-  keys.rules.push_back({.key = "max_length"});  // how long a text may be says each call
-  keys.rules.push_back({.key = "max_new_tokens"});
-  keys.rules.push_back({.key = "min_length", .harmless = "[0]"});
-  keys.rules.push_back({.key = "min_new_tokens", .harmless = "[0]"});
-  keys.rules.push_back({.key = "num_beams", .harmless = "[1]"});
-  keys.rules.push_back({.key = "do_sample", .harmless = "[true]"});
-  keys.rules.push_back({.key = "renormalize_logits"});
-  keys.rules.push_back({.key = "decoder_start_token_id"});
-  keys.rules.push_back({.key = "forced_eos_token_id", .harmless = id});
 }
 
 /// Whether transformers would not end at the model's own end token.
@@ -165,15 +142,28 @@ std::string generation_remark(std::string_view json, std::string_view name, cons
   KnownKeys keys{.obeyed = {"eos_token_id", "suppress_tokens", "bad_words_ids", "no_repeat_ngram_size",
                             "length_penalty", "early_stopping"},
                  .rules = {std::begin(kGenerationRules), std::end(kGenerationRules)}};
-  const std::string id =
-      translates ? fmt::format("[{}]", facts.start_id) : fmt::format("[{0}, [{0}]]", facts.eos_id);
+  const std::string start = fmt::format("[{}]", facts.start_id),
+                    end = fmt::format("[{0}, [{0}]]", facts.eos_id);
   if (translates) {
-    add_translator_keys(keys, document, id);
+    keys.add({.obeyed = {"forced_bos_token_id", "forced_eos_token_id", "num_beams", "min_length",
+                         "min_new_tokens", "max_length", "max_new_tokens"},
+              .rules = {{.key = "do_sample", .harmless = "[false]"},
+                        {.key = "renormalize_logits", .harmless = "[false]"},  // scores would be others
+                        {.key = "decoder_start_token_id", .harmless = start}}});
   } else {
-    add_causal_keys(keys, id);
+    keys.add({.rules = {{.key = "max_length"},  // how long a text may be says each call
+                        {.key = "max_new_tokens"},
+                        {.key = "min_length", .harmless = "[0]"},
+                        {.key = "min_new_tokens", .harmless = "[0]"},
+                        {.key = "num_beams", .harmless = "[1]"},
+                        {.key = "do_sample", .harmless = "[true]"},
+                        {.key = "renormalize_logits"},
+                        {.key = "decoder_start_token_id"},
+                        {.key = "forced_eos_token_id", .harmless = end}}});
   }
   KeyFindings found = keys.look_at(document, name);
   if (translates && ends_otherwise(document, facts)) found.unused.emplace_back("eos_token_id");
+  if (translates && has_several_last(document)) found.unused.emplace_back("forced_eos_token_id");
   if (has_longer_words(document)) found.unused.emplace_back("bad_words_ids of several tokens");
   if (found.unused.empty()) return {};
   return found.with("counts here as no default; the options of the call say how words are chosen",

@@ -32,6 +32,7 @@ namespace mh {
 
 class EncoderDecoder;
 class FolderSource;
+struct GenerateOptions;
 struct LanguageCodes;
 
 /// What generation_config.json says of the search for a text (folders/generation_config.h reads it). Numbers that the file does not
@@ -56,8 +57,10 @@ struct GenerationConfig {
   /// forced_eos_token_id, the last token of a translation that reaches the longest length; a list of several is none.
   std::optional<int32_t> forced_last = {};
 
-  /// Adds to the options of a translator's search what is said here of it, where they say nothing themselves.
+  /// Adds to the options of a translator's search, or of a text that goes on, what is said here of it, where they say nothing
+  /// themselves.
   void complete(SearchOptions& options) const;
+  void complete(GenerateOptions& options) const;
 };
 
 struct ModelFolder {

@@ -79,16 +79,8 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   for (const auto& prompt : tokens) texts.emplace_back(tokenizer, prompt, options.stop);
 
   GenerateOptions wanted = options.generate;
-  const auto append = [](std::vector<int32_t>& list, const std::vector<int32_t>& more) {
-    list.insert(list.end(), more.begin(), more.end());
-  };
-  append(wanted.end_tokens, folder.generation.end_tokens);
-  append(wanted.filters.suppressed, folder.generation.suppressed);
-  if (!wanted.early_stopping) wanted.early_stopping = folder.generation.early_stopping;
-  if (!wanted.length_penalty.alpha && wanted.length_penalty.form == LengthPenalty::Form::kDivide)
-    wanted.length_penalty.alpha = folder.generation.length_penalty;
-  if (!wanted.filters.no_repeat_ngram) wanted.filters.no_repeat_ngram = folder.generation.no_repeat_ngram;
-  if (options.chat) append(wanted.end_tokens, {tokenizer.id_of(kChatEnd).value()});
+  folder.generation.complete(wanted);
+  if (options.chat) wanted.end_tokens.push_back(tokenizer.id_of(kChatEnd).value());
   const auto tell = [&](size_t n, const std::string& piece) {
     if (options.on_text && !piece.empty()) options.on_text(n, piece);
   };
