@@ -57,8 +57,8 @@ void visit_early_stopping(V& v, std::optional<EarlyStopping>& early_stopping, co
   v("early_stopping", early_stopping, kEarlyStoppingNames,
     {.group = group,
      .help =
-         "When a beam search ends: true: as many have ended as grow; false: none that grows scores better "
-         "at its present length; never: none can",
+         "When a beam search ends: true: once as many texts have ended as the beam has; false: once, too, "
+         "no other one scores better as it stands; never: once none can",
      .otherwise = "as the model says",
      .rare = true});
 }

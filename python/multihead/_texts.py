@@ -62,8 +62,8 @@ class TextTasks(ModelFacts):
             length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default: as the model says, else
                 1).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
-            early_stopping: when a beam search ends: true: as many have ended as grow; false: none that grows scores better at its
-                present length; never: none can (default: as the model says).
+            early_stopping: when a beam search ends: true: once as many texts have ended as the beam has; false: once, too, no other
+                one scores better as it stands; never: once none can (default: as the model says).
             min_length: tokens in the shortest translation (at least 0, default: as the model says, else 0).
             max_length: most tokens of a translation (at least 1, default: as the model says, else 256).
             max_length_factor: longest translation as a multiple of the source's tokens; 0: no such limit (at least 0, default 0.0).
@@ -155,8 +155,8 @@ class TextTasks(ModelFacts):
             length_penalty: exponent of the length penalty of a beam search; 0: none (-100 to 100, default: as the model says, else
                 1).
             length_penalty_form: divide: score / length^a; gnmt: score / ((5 + length) / 6)^a (default "divide").
-            early_stopping: when a beam search ends: true: as many have ended as grow; false: none that grows scores better at its
-                present length; never: none can (default: as the model says).
+            early_stopping: when a beam search ends: true: once as many texts have ended as the beam has; false: once, too, no other
+                one scores better as it stands; never: once none can (default: as the model says).
             temperature: divide the logits by this; below 1: probable tokens get more probable (1e-06 to 1000000, default 1.0).
             top_k: draw from the N most probable tokens; 0: from all (at least 0, default 0).
             top_p: draw from the fewest most probable tokens whose probabilities sum to X (0 to 1, default 1.0).
