@@ -1,5 +1,5 @@
-"""Tokenizers with the parts of those of Gemma, GPT-NeoX, GPT-Neo, OPT, Phi, Phi-3, OLMo 2, SmolLM3 and others, small and learned
-here, and what Hugging Face tokenizers and SentencePiece say about odd lines, the first also about random ids.
+"""Tokenizers with the parts of those of Gemma, GPT-NeoX, GPT-Neo, OPT, Phi, Phi-3, OLMo 2, SmolLM3, BART, T5, mBART, NLLB and
+others, small and learned here, and what Hugging Face tokenizers and SentencePiece say about odd lines, the first also about random ids.
 
   scripts/python tokenizers sentencepiece transformers && .venv/bin/python tests/oracles/family_goldens.py
   .venv/bin/python tests/oracles/family_goldens.py --live FILE SEED COUNT
@@ -21,8 +21,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import sentencepiece
 import tokenizers
+import translator_tokenizers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from torture_goldens import ENDINGS, GPT2, LLAMA3, QWEN2, SMALL, answer, fnv, split
+from torture_goldens import ENDINGS, GPT2, LLAMA3, QWEN2, SMALL, answer, character_map, fnv, split
 from transformers import AutoTokenizer
 
 # As tiktoken writes the words of GPT-2 and of cl100k, which are Llama 3's.
@@ -187,6 +188,34 @@ def tiktoken_endings():
     return byte_level(split(f"(?i:{ENDINGS})|{TIKTOKEN}"))
 
 
+def bart():
+    return translator_tokenizers.bart(learn_from())
+
+
+def t5():
+    return translator_tokenizers.t5(learn_from(), character_map())
+
+
+def t5_bytes():
+    return translator_tokenizers.t5_bytes(learn_from(), character_map())
+
+
+def mbart():
+    return translator_tokenizers.mbart(learn_from())
+
+
+def mbart50():
+    return translator_tokenizers.mbart50(learn_from())
+
+
+def nllb():
+    return translator_tokenizers.nllb(learn_from())
+
+
+def nllb_legacy():
+    return translator_tokenizers.nllb_legacy(learn_from())
+
+
 # As the SentencePiece models of Gemma and of Llama 2 and Phi-3 were trained.
 TRAINED = dict(model_type="bpe", vocab_size=440, byte_fallback=True, split_digits=True, remove_extra_whitespaces=False,
                allow_whitespace_only_pieces=True, normalization_rule_name="identity", hard_vocab_limit=False,
@@ -206,10 +235,10 @@ def sentence_piece(settings):
 
 
 FAMILIES = [gemma2, gemma_whole, phi3, gpt_neox, gpt_neo, opt, phi, olmo2, smollm3, qwen, digits, three_digits,
-            tiktoken, tiktoken_endings]
+            tiktoken, tiktoken_endings, bart, t5, t5_bytes, mbart, mbart50, nllb, nllb_legacy]
 SPECIAL = ["<bos>", "<eos>", "<unk>", "<start_of_turn>", "<td>", "</table>", "<s>", "</s>", "<|user|>", "<|end|>", "<|assistant|>",
            "<|endoftext|>", "<|padding|>", "<pad>", "<|begin_of_text|>", "<|im_start|>", "<think>", "</think>", "<|reserved|>",
-           "|||IP_ADDRESS|||", "<0x0A>", "<tool_call>", "▁", "▁▁▁", "Ġ"]
+           "|||IP_ADDRESS|||", "<0x0A>", "<tool_call>", "▁", "▁▁▁", "Ġ", "<extra_id_1>", "<mask>", "deu_Latn", "en_XX"]
 WORDS = ["the", "The", "it's", "WE'LL", "'s", "don't", "ſ'ſ", "Katze", "grüne", "Straße", "naïve", "x1", "C++", "a_b", "ΑΣ", "кот",
          "漢字かな", "한국어", "नमस्ते", "שָׁלוֹם", "مرحبا", "ไทย", "e\u0301", "q\u0323\u0307", "\u1112\u1161\u11ab", "ﬁ", "½",
          "Ⅷ", "²", "٣٤٥٦", "𝟙𝟚", "😀", "👨‍👩‍👧", "🇩🇪",
