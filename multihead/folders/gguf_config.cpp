@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -145,13 +146,22 @@ ordered_json t5_config(const GgufFile& file, const GgufArchitecture& of) {
   return config;
 }
 
+bool has_output_layer(const GgufFile& file, bool is_t5) {
+  const GgufTensor* output = file.tensor("output.weight");
+  const GgufTensor* embeddings = file.tensor("token_embd.weight");
+  if (output == nullptr || embeddings == nullptr || !is_t5) return output != nullptr;
+  // T5 scales the states before an output layer that is its embeddings, also where a file has them twice.
+  return output->type != embeddings->type || output->shape != embeddings->shape ||
+         !std::ranges::equal(output->bytes, embeddings->bytes);
+}
+
 }  // namespace
 
 std::string gguf_config_json(const GgufFile& file) {
   const GgufArchitecture& of = gguf_architecture(file);
   const bool is_t5 = of.config == GgufArchitecture::Config::kT5;
   ordered_json config = is_t5 ? t5_config(file, of) : decoder_config(file, of);
-  config["tie_word_embeddings"] = file.tensor("output.weight") == nullptr;
+  config["tie_word_embeddings"] = !has_output_layer(file, is_t5);
   for (const auto& [token, name] : {std::pair{GgufSpecial::kBegin, "bos_token_id"},
                                     {GgufSpecial::kEnd, "eos_token_id"},
                                     {GgufSpecial::kPad, "pad_token_id"}}) {

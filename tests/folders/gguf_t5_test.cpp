@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/generate/translate.h"
+#include "multihead/io/gguf_writer.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/tokenizer.h"
 #include "tests/folders/families/translator_golden.h"
@@ -89,6 +91,36 @@ TEST(GgufT5Tokenizer, TokensAreThoseOfTokenizerJson) {
       EXPECT_EQ(found.decode(ids), theirs.decode(ids)) << text;
     }
   }
+}
+
+/// A file with the same metadata and tensors, and the embeddings once more as the output layer.
+void write_with_output_layer(const fs::path& from, const fs::path& to) {
+  const GgufFile file = GgufFile::open(from);
+  std::vector<GgufOutputValue> values;
+  for (const std::string_view key : file.keys())
+    values.push_back({std::string(key), std::string(file.stored(key))});
+  std::vector<GgufOutputTensor> tensors;
+  const auto add = [&](std::string_view name, const GgufTensor& tensor) {
+    const auto copy = [bytes = tensor.bytes](int64_t begin, int64_t end, std::span<std::byte> out) {
+      const size_t row = out.size() / static_cast<size_t>(end - begin);
+      std::ranges::copy(bytes.subspan(static_cast<size_t>(begin) * row, out.size()), out.begin());
+    };
+    tensors.push_back({.name = std::string(name), .shape = tensor.shape, .type = tensor.type, .rows = copy});
+  };
+  for (const GgufTensor& tensor : file.tensors()) add(tensor.name, tensor);
+  add("output.weight", *file.tensor("token_embd.weight"));
+  write_gguf(to, values, tensors);
+}
+
+TEST(GgufT5Output, ALayerThatRepeatsTheEmbeddingsIsTied) {
+  const test::ScratchFolder scratch;
+  write_with_output_layer(file_of("t5", "plain"), scratch / "twice.gguf");
+  const test::TranslatorGolden golden("t5", "plain");
+  const ModelFolder folder = load_model_folder(scratch / "twice.gguf");
+  EXPECT_EQ(folder.remark(), "");
+  EXPECT_EQ(json::parse(gguf_config_json(GgufFile::open(scratch / "twice.gguf")))["tie_word_embeddings"],
+            true);
+  test::expect_log_probabilities_of(folder.translator(), golden);
 }
 
 TEST(GgufT5Config, HasTheFieldsOfItsClass) {
