@@ -7,12 +7,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "multihead/folders/labels.h"
 #include "multihead/folders/oracle_modules.h"
 #include "multihead/folders/pruned_heads.h"
 #include "multihead/folders/tensor_files.h"
@@ -75,6 +77,8 @@ struct FolderPlan {
       nullptr;
   /// The field with which that config.json says the longest sequence, of translators that may be trained on longer ones.
   std::string field_of_longest = {};
+  /// Of a classifier whose layer of labels is read where the files have it.
+  std::optional<Labels> labels = std::nullopt;
   /// What messages call the description that this plan was read from, and what to do if weights do not fit.
   std::string description = "config.json", remedy = "take both files from the same model";
   /// Lines for the user (ModelFolder::remarks): keys of config.json that were not used.

@@ -163,6 +163,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   const TensorFiles files = from.tensors();
   folder.remarks.insert(folder.remarks.end(), files.remarks().begin(), files.remarks().end());
   folder.model = make_model(files, plan);
+  if (folder.model->label_head() != nullptr) folder.labels = plan.labels;
   // Meanwhile another thread reads the weights, which nothing below asks for.
   auto weights = std::async([&] { return read_parameters(files, plan, *folder.model); });
   std::optional<SpecialTokens> special;

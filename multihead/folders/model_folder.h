@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/folders/labels.h"
 #include "multihead/generate/search.h"
 #include "multihead/models/language_model.h"
 #include "multihead/text/tokenizer.h"
@@ -78,6 +79,8 @@ struct ModelFolder {
   std::unique_ptr<Model> model;
   std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
   std::optional<Tokenizer> target_tokenizer;  // only if the target has its own
+  /// The labels that a classifier gives; nothing when the model is none.
+  std::optional<Labels> labels;
   /// How a text is searched for (folders/generation_config.h); nothing of models without a vocabulary of words to write.
   GenerationConfig generation;
   /// The languages of a translator whose tokenizer puts their codes around texts (folders/language_codes.h). Null: there are none.

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "multihead/autograd/ops.h"
-#include "multihead/autograd/pool_rows.h"
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/models/config_checks.h"
@@ -33,6 +32,11 @@ std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNa
     found.emplace_back("an encoder sees both sides of a token; set its masks to none or local");
   if (config.stack.cross_attention)
     found.emplace_back("an encoder reads no memory; set cross_attention to no");
+  if (config.labels) {
+    check_range(found, "labels", config.labels->labels, 1, 1 << 16);
+    if (config.labels->rows == LabelRows::kPooled && !config.pooler)
+      found.emplace_back("labels are made of what a pooler gives, and there is none");
+  }
   if (config.pad_id != -1)
     check_range(found, names.pad_id, config.pad_id, 0, config.embedding.vocabulary - 1);
   return found;
@@ -57,7 +61,9 @@ EncoderModel::EncoderModel(const EncoderConfig& config, DropoutStreams streams)
       positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
       stack_(config.stack, streams),
       pooler_(config.pooler ? std::make_unique<Dense>(config.embedding.d_model) : nullptr),
-      words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr) {}
+      words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr),
+      labels_(config.labels ? std::make_unique<LabelHead>("encoder", *config.labels, config.embedding.d_model)
+                            : nullptr) {}
 
 Var EncoderModel::states(Context& context, const Sequences& tokens) const {
   const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingStream, tokens);
@@ -86,16 +92,15 @@ Var EncoderModel::last_states(Context& context, const Sequences& text, const Seq
 Var EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) const {
   if (!pooler_) throw UsageError("this model has no pooler; take the mean of its states");
   Tape& tape = context.tape;
-  const Ragged& ragged = *tokens.ragged;
-  for (int32_t s = 0; s < ragged.sequences(); ++s) {
-    if (ragged.length(s) == 0) throw UsageError(fmt::format("sequence {} has no tokens to pool", s + 1));
-  }
-  std::vector<double> weights(static_cast<size_t>(states.rows()));
-  for (int32_t s = 0; s < ragged.sequences(); ++s) weights[static_cast<size_t>(ragged.begin(s))] = 1;
-  const Var before = affine(tape, weigh_rows(tape, states, ragged.offsets(), weights), pooler_->affine);
+  const Var before = affine(tape, first_rows(tape, states, tokens), pooler_->affine);
   require_finite(before.value(), "pooled states", context.blame());  // tanh would make 1 of infinity
-  return context.at({"encoder", SitePart::kPooled}, {.value = ops::tanh(tape, before),
-                                                     .rows = one_row_each(tape.arena(), ragged.sequences())});
+  return context.at(
+      {"encoder", SitePart::kPooled},
+      {.value = ops::tanh(tape, before), .rows = one_row_each(tape.arena(), tokens.ragged->sequences())});
+}
+
+Var EncoderModel::label_rows(Context& context, Var states, const Sequences& rows) const {
+  return labels_->config().rows == LabelRows::kPooled ? pooled(context, states, rows) : states;
 }
 
 void EncoderModel::call_pooled(Context& context, Var states, const Sequences& tokens) const {
@@ -133,6 +138,7 @@ void EncoderModel::visit(const ParameterVisitor& visitor) {
     words_->norm.visit("masked_words.norm", visitor);
     visitor("masked_words.output_bias", words_->bias);
   }
+  if (labels_) labels_->visit(visitor);
 }
 
 }  // namespace mh

@@ -1,6 +1,6 @@
 // EncoderModel: an encoder without a decoder (BERT, Devlin et al. 2019). Every token sees the whole
 // sequence; the states are [N, d_model]. On top may stand a pooler, which gives one row for each sequence,
-// and a head that predicts masked words.
+// a head that predicts masked words, and one that gives labels.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "multihead/models/config_names.h"
+#include "multihead/models/label_head.h"
 #include "multihead/models/model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
@@ -31,6 +32,7 @@ struct EncoderConfig {
   StackConfig stack = {};       // its name is "encoder"; its masks are none or local
   bool pooler = false;
   std::optional<MaskedWordsConfig> masked_words = std::nullopt;  // unset: there is no such head
+  std::optional<LabelConfig> labels = std::nullopt;              // unset: it is no classifier
   int32_t pad_id = -1;                                           // -1: none
 };
 
@@ -64,6 +66,7 @@ class EncoderModel final : public Model {
   Var word_states(const Context& context, Var states) const override;
   bool pools() const override { return pooler_ != nullptr; }
   void call_pooled(Context& context, Var states, const Sequences& tokens) const override;
+  const LabelHead* label_head() const override { return labels_.get(); }
 
   using Model::visit;
   void visit(const ParameterVisitor& visitor) override;
@@ -71,6 +74,7 @@ class EncoderModel final : public Model {
  private:
   EncoderModel(const EncoderConfig& config, DropoutStreams streams);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
+  Var label_rows(Context& context, Var states, const Sequences& rows) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
 
   /// x W + b with W [d_model, d_model].
@@ -98,6 +102,7 @@ class EncoderModel final : public Model {
   Stack stack_;
   std::unique_ptr<Dense> pooler_;
   std::unique_ptr<MaskedWords> words_;
+  std::unique_ptr<LabelHead> labels_;
 };
 
 }  // namespace mh

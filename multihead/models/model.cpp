@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
+#include "multihead/models/label_head.h"
 #include "multihead/models/next_words.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/multi_head_attention.h"
@@ -163,8 +164,22 @@ Var Model::logits(Context& context, Var states, const Sequences& rows) const {
   return next_words(context, states, rows).logits();
 }
 
+Var Model::label_logits(Context& context, Var states, const Sequences& rows) const {
+  const LabelHead* const head = label_head();
+  if (head == nullptr)
+    throw UsageError(
+        "this model gives no labels; take one that was saved as ...ForSequenceClassification or "
+        "...ForTokenClassification");
+  return head->logits(context, label_rows(context, states, rows), rows);
+}
+
 void Model::call_output_sites(Context& context, Var states, const Sequences& rows) const {
-  call_pooled(context, states, rows);
+  if (label_head() != nullptr && context.wants(label_head()->site())) {
+    label_logits(context, states, rows);  // which may run the pooler
+    if (label_head()->config().rows != LabelRows::kPooled) call_pooled(context, states, rows);
+  } else {
+    call_pooled(context, states, rows);
+  }
   if (predicts() && context.wants(vocabulary().site())) logits(context, states, rows);
 }
 
@@ -173,6 +188,7 @@ std::vector<SiteShape> Model::sites() const {
   const SiteVisitor add = [&](const SiteShape& site) { all.push_back(site); };
   for (const Stack* stack : stacks()) stack->visit_sites(add);
   if (pools()) add(SiteShape::of({stacks().back()->config().name, SitePart::kPooled}, facts().d_model));
+  if (label_head() != nullptr) add(SiteShape::of(label_head()->site(), label_head()->config().labels));
   if (predicts()) add(SiteShape::of(vocabulary().site(), vocabulary().size()));
   return all;
 }

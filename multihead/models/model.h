@@ -26,6 +26,7 @@
 namespace mh {
 
 class MultiHeadAttention;
+class LabelHead;
 class NextWords;
 class Stack;
 class VocabularyHead;
@@ -118,7 +119,12 @@ class Model {
   virtual bool pools() const { return false; }
   /// Runs the pooler, if the model has one, where somebody asks for its site.
   virtual void call_pooled(Context& /*context*/, Var /*states*/, const Sequences& /*rows*/) const {}
-  /// Makes of the last states what somebody asks for at sites behind them: pooled vectors and logits. rows: those of
+  /// The layer of labels of a classifier; null: it is none.
+  virtual const LabelHead* label_head() const { return nullptr; }
+  /// The logits of its labels, of each text or of each token (models/label_head.h). rows: those of the states. Throws UsageError
+  /// when it is no classifier, and on a text without tokens.
+  Var label_logits(Context& context, Var states, const Sequences& rows) const;
+  /// Makes of the last states what somebody asks for at sites behind them: pooled vectors, labels and logits. rows: those of
   /// the states.
   void call_output_sites(Context& context, Var states, const Sequences& rows) const;
 
@@ -139,6 +145,8 @@ class Model {
  protected:
   /// read() without the check.
   virtual Var last_states(Context& context, const Sequences& text, const Sequences& target) const = 0;
+  /// The rows that label_head() reads, of the last states.
+  virtual Var label_rows(Context& /*context*/, Var states, const Sequences& /*rows*/) const { return states; }
   /// Returns the stacks of the model, in order.
   virtual std::vector<Stack*> stacks() = 0;
 

@@ -31,6 +31,10 @@ std::string_view name_of(SitePart part) {
       return "pooled";
     case SitePart::kLogits:
       return "logits";
+    case SitePart::kLabels:
+      return "labels";
+    case SitePart::kTokenLabels:
+      return "token_labels";
     case SitePart::kVectors:
       return "vectors";
     case SitePart::kInput:
@@ -74,6 +78,7 @@ std::string_view name_of(SitePart part) {
 SiteRows rows_of(const Site& site) {
   switch (site.part) {
     case SitePart::kPooled:
+    case SitePart::kLabels:
     case SitePart::kVectors:
     case SitePart::kGates:
       return SiteRows::kOneEach;

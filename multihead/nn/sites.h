@@ -26,7 +26,9 @@ enum class SitePart {
   kStates,      // [N, d_model] what the stack gives, after its last norm
   kPooled,      // [S, d_model] of an encoder with a pooler, after tanh
   kLogits,      // [N, V] of models that predict words
-  kVectors,     // [S, dimension] of a sentence model, "sentence.vectors"
+  kLabels,      // [S, labels] logits of a classifier of texts
+  kTokenLabels,  // [N, labels] logits of a classifier of tokens
+  kVectors,      // [S, dimension] of a sentence model, "sentence.vectors"
   // Of a layer, "encoder.3". With norms after the sublayers the sums are those after the norm.
   kInput,                // [N, d_model]
   kAfterSelfAttention,   // [N, d_model]

@@ -118,13 +118,14 @@ bool is_twin(std::span<const TensorTwin> twins, const std::string& tensor, const
 FolderPlan read_bert(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   const BertSizes sizes = read_bert_sizes({}, json, name, wrong);
-  return encoder_plan(bert_config(sizes), sizes.tied,
+  return encoder_plan(bert_config(sizes), sizes.tied, read_labels(json, name),
                       {.model_type = "bert",
                        .prefix = "bert.",
                        .pooler = "pooler.dense.weight",
                        .masked_words = "cls.predictions.bias",
                        .no_weights = kBertOthers,
-                       .twins = kBertTwins},
+                       .twins = kBertTwins,
+                       .text_labels = {.rows = LabelRows::kPooled}},
                       name, wrong);
 }
 
@@ -147,13 +148,18 @@ BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std:
   return fields.sizes;
 }
 
-FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames& names, std::string_view name,
-                        std::vector<std::string> wrong) {
+FolderPlan encoder_plan(const EncoderConfig& sizes, bool tied, const std::optional<Labels>& labels,
+                        const BertNames& names, std::string_view name, std::vector<std::string> wrong) {
+  EncoderConfig config = sizes;
+  if (labels) {
+    config.labels = labels->of == LabelsOf::kTexts ? names.text_labels : names.token_labels;
+    config.labels->labels = static_cast<int32_t>(labels->names.size());
+  }
   const int32_t heads = config.stack.layers.front().self_attention.heads;
   if (config.stack.d_model % heads != 0) {
     wrong.push_back(no_divisor(names.heads, heads, names.fields.d_model, config.stack.d_model));
   } else {
-    for (std::string& problem : problems_of(config, names.fields)) wrong.push_back(std::move(problem));
+    for (std::string& problem : problems_of(sizes, names.fields)) wrong.push_back(std::move(problem));
   }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   const std::string prefix(names.prefix);
@@ -168,6 +174,7 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
             };
             EncoderConfig all = config;
             all.pooler = has(names.pooler);
+            if (!has(bert_place(names, "labels.w").names.front())) all.labels.reset();
             if (!has(names.masked_words)) all.masked_words.reset();
             if (all.masked_words && !tied) {
               throw FormatError(
@@ -189,7 +196,8 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
       .prunes_heads = names.prunes_heads,
       .fields_of_heads = [field = std::string(names.heads)](
                              const HeadGeometry& changed,
-                             int32_t d_model) { return heads_that_divide(changed, d_model, field); }};
+                             int32_t d_model) { return heads_that_divide(changed, d_model, field); },
+      .labels = labels};
 }
 
 constexpr OracleAttention kBertAttention[] = {{.module = "attention.self",

@@ -75,6 +75,10 @@ inline constexpr std::array kBertTensors = {
     TensorName{"masked_words.norm.gain", "cls.predictions.transform.LayerNorm.weight", kBertRow},
     TensorName{"masked_words.norm.bias", "cls.predictions.transform.LayerNorm.bias", kBertRow},
     TensorName{"masked_words.output_bias", "cls.predictions.bias", kBertRow},
+    TensorName{"labels.dense.w", "classifier.dense.weight", kBertMatrix},
+    TensorName{"labels.dense.b", "classifier.dense.bias", kBertRow},
+    TensorName{"labels.w", "classifier.weight", kBertMatrix},
+    TensorName{"labels.b", "classifier.bias", kBertRow},
 };
 
 /// A tensor that repeats another one, which is read.
@@ -99,6 +103,8 @@ struct BertNames {
   std::span<const TensorTwin> twins =
       {};                    // tensors of the head for masked words that must be equal to others
   bool prunes_heads = true;  // FolderPlan::prunes_heads
+  /// What stands before the labels of texts, and of tokens: how many there are config.json says.
+  LabelConfig text_labels = {.rows = LabelRows::kFirst}, token_labels = {.rows = LabelRows::kTokens};
   /// FolderPlan::other_heads.
   std::vector<std::string> other_heads = {"classifier.", "pre_classifier.", "qa_outputs."};
 };
@@ -111,11 +117,11 @@ KnownKeys bert_keys();
 BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std::string_view name,
                           std::vector<std::string>& wrong);
 
-/// Returns the plan of a model that has the pooler and the head for masked words of `config` if the files do. `tied`: the
-/// head's output is the table of embeddings. Throws FormatError that starts with `name` and lists what is wrong, `wrong`
+/// Returns the plan of a model that has the pooler and the head for masked words of `config`, and a layer of `labels`, if the files
+/// do. `tied`: the head's output is the table of embeddings. Throws FormatError that starts with `name` and lists what is wrong, `wrong`
 /// first.
-FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames& names, std::string_view name,
-                        std::vector<std::string> wrong);
+FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const std::optional<Labels>& labels,
+                        const BertNames& names, std::string_view name, std::vector<std::string> wrong);
 
 /// The head for masked words of RobertaForMaskedLM and MPNetForMaskedLM.
 inline constexpr std::array kLmHeadModules = {
@@ -123,6 +129,8 @@ inline constexpr std::array kLmHeadModules = {
     ModuleName{"cls.predictions.transform.LayerNorm", "lm_head.layer_norm"},
     ModuleName{"cls.predictions", "lm_head"},
 };
+/// The layer of labels of RobertaForSequenceClassification and MPNetForSequenceClassification; that of tokens is "classifier" itself.
+inline constexpr ModuleName kTextLabelModule = {"classifier", "classifier.out_proj"};
 /// Numbers of positions.
 inline constexpr std::array<std::string_view, 1> kLmHeadOthers = {"embeddings.position_ids"};
 inline constexpr std::array kLmHeadTwins = {

@@ -38,6 +38,7 @@ constexpr std::array kDistilBertModules = {
     ModuleName{"cls.predictions.transform.dense", "vocab_transform"},
     ModuleName{"cls.predictions.transform.LayerNorm", "vocab_layer_norm"},
     ModuleName{"cls.predictions", "vocab_projector"},
+    ModuleName{"classifier.dense", "pre_classifier"},
 };
 
 constexpr std::array<std::string_view, 1> kDistilBertOthers = {"embeddings.position_ids"};
@@ -47,19 +48,21 @@ constexpr std::array kDistilBertTwins = {
 FolderPlan read_distilbert(std::string_view json, std::string_view name) {
   DistilBertFields fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
-  return encoder_plan(bert_config(fields.sizes), fields.sizes.tied,
-                      {.model_type = "distilbert",
-                       .heads = "n_heads",
-                       .fields = {.vocabulary = "vocab_size",
-                                  .d_model = "dim",
-                                  .max_positions = "max_position_embeddings",
-                                  .pad_id = "pad_token_id"},
-                       .prefix = "distilbert.",
-                       .modules = kDistilBertModules,
-                       .masked_words = "vocab_projector.bias",
-                       .no_weights = kDistilBertOthers,
-                       .twins = kDistilBertTwins},
-                      name, {});
+  return encoder_plan(
+      bert_config(fields.sizes), fields.sizes.tied, read_labels(json, name),
+      {.model_type = "distilbert",
+       .heads = "n_heads",
+       .fields = {.vocabulary = "vocab_size",
+                  .d_model = "dim",
+                  .max_positions = "max_position_embeddings",
+                  .pad_id = "pad_token_id"},
+       .prefix = "distilbert.",
+       .modules = kDistilBertModules,
+       .masked_words = "vocab_projector.bias",
+       .no_weights = kDistilBertOthers,
+       .twins = kDistilBertTwins,
+       .text_labels = {.rows = LabelRows::kFirst, .dense = LabelDense{.activation = Activation::kRelu}}},
+      name, {});
 }
 
 constexpr KeyAlias kDistilBertAliases[] = {

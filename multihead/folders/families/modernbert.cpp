@@ -12,6 +12,8 @@
 namespace mh {
 namespace {
 
+constexpr EnumNames<LabelRows> kClassifierPoolings = {{"cls", LabelRows::kFirst}, {"mean", LabelRows::kMean}};
+
 /// Where a key may be missing, the start value is ModernBertConfig's default.
 struct ModernBertFields {
   int32_t vocabulary = 50368, positions = 8192, d_model = 768, layers = 22, heads = 12, d_ff = 1152;
@@ -19,6 +21,7 @@ struct ModernBertFields {
   float epsilon = 1e-5f, attention_dropout = 0, activation_dropout = 0;
   bool norm_bias = false, attention_bias = false, feed_forward_bias = false, masked_words_bias = false;
   bool decoder_bias = true, tied = true;
+  LabelRows classifier_pooling = LabelRows::kFirst;
   std::optional<int32_t> local = {};       // keys that a local layer sees, besides its own; none: 128
   std::optional<int32_t> local_half = {};  // half of them; it counts where both are there
   std::optional<std::vector<std::string>> layer_types = {};
@@ -45,6 +48,7 @@ struct ModernBertFields {
     v("attention_bias", attention_bias);
     v("mlp_bias", feed_forward_bias);
     v("classifier_bias", masked_words_bias);
+    v("classifier_pooling", classifier_pooling, kClassifierPoolings);
     v("decoder_bias", decoder_bias);
     v("tie_word_embeddings", tied);
     v("local_attention", local, {.low = 2, .high = 1 << 20});
@@ -131,6 +135,12 @@ constexpr std::array kModernBertTensors = {
     TensorName{"masked_words.norm.gain", "head.norm.weight", kBertRow},
     TensorName{"masked_words.norm.bias", "head.norm.bias", kBertRow},
     TensorName{"masked_words.output_bias", "decoder.bias", kBertRow},
+    TensorName{"labels.dense.w", "head.dense.weight", kBertMatrix},
+    TensorName{"labels.dense.b", "head.dense.bias", kBertRow},
+    TensorName{"labels.norm.gain", "head.norm.weight", kBertRow},
+    TensorName{"labels.norm.bias", "head.norm.bias", kBertRow},
+    TensorName{"labels.w", "classifier.weight", kBertMatrix},
+    TensorName{"labels.b", "classifier.bias", kBertRow},
 };
 
 constexpr std::array kModernBertTwins = {TensorTwin{"decoder.weight", "embeddings.tok_embeddings.weight"}};
@@ -140,7 +150,6 @@ KnownKeys modernbert_keys() {
   return {.obeyed = keys_of(ModernBertFields()),
           .rules = {{.key = "initializer_cutoff_factor"},
                     {.key = "embedding_dropout"},
-                    {.key = "classifier_pooling"},
                     {.key = "deterministic_flash_attn"},
                     {.key = "reference_compile"},
                     {.key = "repad_logits_with_grad"},
@@ -166,13 +175,18 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
     wrong.emplace_back("decoder_bias is false; expected a bias of the output for masked words");
   std::vector<std::string> remarks;
   const EncoderConfig config = modernbert_config(fields, wrong, remarks);  // before `wrong` is passed on
-  FolderPlan plan = encoder_plan(config, fields.tied,
+  const LabelDense dense{.activation = fields.masked_words_activation,
+                         .biases = config.masked_words->biases,
+                         .norm = config.stack.norm};
+  FolderPlan plan = encoder_plan(config, fields.tied, read_labels(json, name),
                                  {.model_type = "modernbert",
                                   .prefix = "model.",
                                   .tensors = kModernBertTensors,
                                   .masked_words = "decoder.bias",
                                   .twins = kModernBertTwins,
                                   .prunes_heads = false,
+                                  .text_labels = {.rows = fields.classifier_pooling, .dense = dense},
+                                  .token_labels = {.rows = LabelRows::kTokens, .dense = dense},
                                   .other_heads = {"classifier.", "head."}},
                                  name, wrong);
   plan.remarks.insert(plan.remarks.end(), remarks.begin(), remarks.end());

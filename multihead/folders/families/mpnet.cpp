@@ -27,6 +27,7 @@ constexpr std::array kMpnetModules = {
     kLmHeadModules[0],
     kLmHeadModules[1],
     kLmHeadModules[2],
+    kTextLabelModule,
 };
 
 KnownKeys mpnet_keys() {
@@ -50,16 +51,21 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   config.stack.positions = Positions::kT5;
   config.stack.one_bias = true;
   config.masked_words = MaskedWordsConfig{.activation = Activation::kGelu};  // whatever hidden_act is
-  return encoder_plan(config, sizes.tied,
-                      {.model_type = "mpnet",
-                       .prefix = "mpnet.",
-                       .modules = kMpnetModules,
-                       .pooler = "pooler.dense.weight",
-                       .masked_words = "lm_head.bias",
-                       .no_weights = kLmHeadOthers,
-                       .twins = kLmHeadTwins,
-                       .prunes_heads = false},
-                      name, wrong);
+  const std::optional<Labels> labels = read_labels(json, name);
+  const bool of_texts = labels && labels->of == LabelsOf::kTexts;
+  return encoder_plan(
+      config, sizes.tied, labels,
+      {.model_type = "mpnet",
+       .prefix = "mpnet.",
+       .modules = of_texts ? std::span<const ModuleName>(kMpnetModules)
+                           : std::span<const ModuleName>(kMpnetModules).first(kMpnetModules.size() - 1),
+       .pooler = "pooler.dense.weight",
+       .masked_words = "lm_head.bias",
+       .no_weights = kLmHeadOthers,
+       .twins = kLmHeadTwins,
+       .prunes_heads = false,
+       .text_labels = {.rows = LabelRows::kFirst, .dense = LabelDense()}},
+      name, wrong);
 }
 
 }  // namespace

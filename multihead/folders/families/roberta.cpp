@@ -6,6 +6,9 @@
 namespace mh {
 namespace {
 
+constexpr std::array kRobertaModules = {kLmHeadModules[0], kLmHeadModules[1], kLmHeadModules[2],
+                                        kTextLabelModule};
+
 FolderPlan read_roberta_as(std::string_view model_type, int32_t vocabulary, std::string_view json,
                            std::string_view name) {
   std::vector<std::string> wrong;
@@ -15,14 +18,17 @@ FolderPlan read_roberta_as(std::string_view model_type, int32_t vocabulary, std:
   EncoderConfig config = bert_config(sizes);
   config.embedding.uncounted = sizes.pad;
   config.masked_words = MaskedWordsConfig{.activation = Activation::kGelu};  // whatever hidden_act is
-  return encoder_plan(config, sizes.tied,
+  const std::optional<Labels> labels = read_labels(json, name);
+  const bool of_texts = labels && labels->of == LabelsOf::kTexts;
+  return encoder_plan(config, sizes.tied, labels,
                       {.model_type = model_type,
                        .prefix = "roberta.",
-                       .modules = kLmHeadModules,
+                       .modules = of_texts ? std::span<const ModuleName>(kRobertaModules) : kLmHeadModules,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
                        .no_weights = kLmHeadOthers,
-                       .twins = kLmHeadTwins},
+                       .twins = kLmHeadTwins,
+                       .text_labels = {.rows = LabelRows::kFirst, .dense = LabelDense()}},
                       name, wrong);
 }
 

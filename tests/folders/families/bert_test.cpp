@@ -178,14 +178,8 @@ TEST(BertNames, GammaAndBetaOfOldFilesAreRead) {
 }
 
 TEST(BertHeads, ThatAreNotDoneHereAreNamed) {
-  for (const auto& [family, name, tensors] :
-       {std::tuple{"bert", "classifier", "classifier.bias, classifier.weight are not read; "},
-        {"distilbert", "answers", "qa_outputs.bias, qa_outputs.weight are not read; "},
-        {"modernbert", "classifier",
-         "classifier.bias, classifier.weight, head.dense.weight, head.norm.weight are not read; "}}) {
-    const ModelFolder folder = load_model_folder(test::GoldenModel(family, name).folder);
-    EXPECT_THAT(folder.remark(), HasSubstr(tensors));
-  }
+  EXPECT_THAT(load_model_folder(test::GoldenModel("distilbert", "answers").folder).remark(),
+              HasSubstr("qa_outputs.bias, qa_outputs.weight are not read; "));
   EXPECT_EQ(load_model_folder(test::GoldenModel("bert", "pretraining").folder).remark(), "");
 }
 

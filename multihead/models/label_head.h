@@ -1,0 +1,75 @@
+// LabelHead: from the last states of an encoder to labels, of each text or of each token. With r the row that is read,
+//
+//   logits = h W + b,   h = r, or Norm(activation(r W_d + b_d))
+//
+// as the classes ...ForSequenceClassification and ...ForTokenClassification of transformers have them: BERT reads what its
+// pooler gives, RoBERTa, DistilBERT, MPNet and ModernBERT have the layer W_d.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "multihead/autograd/affine.h"
+#include "multihead/nn/context.h"
+#include "multihead/nn/norm_layer.h"
+#include "multihead/nn/sites.h"
+
+namespace mh {
+
+/// Which rows r are read.
+enum class LabelRows {
+  kTokens,  // the state of each token
+  kFirst,   // of a text the first state
+  kMean,    // the mean of its states
+  kPooled   // what the model's pooler gives
+};
+
+/// The layer before the output.
+struct LabelDense {
+  std::optional<Activation> activation = {};  // none: tanh
+  Biases biases = Biases::kAll;               // whether there is b_d
+  std::optional<NormConfig> norm = {};        // none: no norm
+};
+
+struct LabelConfig {
+  int32_t labels = 2;
+  LabelRows rows = LabelRows::kFirst;
+  std::optional<LabelDense> dense = {};
+};
+
+class LabelHead {
+ public:
+  /// stack: "encoder", of whose states it makes labels. REQUIRES: it outlives this.
+  LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model);
+
+  const LabelConfig& config() const { return config_; }
+  /// Whether each token gets labels, and not each text.
+  bool of_tokens() const { return config_.rows == LabelRows::kTokens; }
+  /// That of its logits.
+  Site site() const { return {stack_, of_tokens() ? SitePart::kTokenLabels : SitePart::kLabels}; }
+  /// The logits, a site: [S, labels] of texts or [N, labels] of tokens. rows: the last states [N, d_model], or where those are
+  /// pooled [S, d_model]. Throws UsageError on a text without tokens, Error when the logits are not finite.
+  Var logits(Context& context, Var rows, const Sequences& tokens) const;
+  void visit(const ParameterVisitor& visitor);
+
+ private:
+  struct Dense {
+    Dense(const LabelDense& config, int64_t d_model);
+    Parameter w, b;  // [d_model, d_model], [1, d_model]
+    Affine affine;
+    std::optional<NormLayer> norm;
+  };
+
+  std::string_view stack_;
+  LabelConfig config_;
+  std::unique_ptr<Dense> dense_;
+  Parameter w_, b_;  // [d_model, labels], [1, labels]
+  Affine output_;
+};
+
+/// The first row of each sequence: [N, d] -> [S, d]. Throws UsageError on one without tokens.
+Var first_rows(Tape& tape, Var states, const Sequences& tokens);
+
+}  // namespace mh

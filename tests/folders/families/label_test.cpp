@@ -1,0 +1,195 @@
+// Classifiers that transformers wrote, and the logits and gradients that it computed with them in double precision
+// (tests/oracles/label_goldens.py).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "multihead/autograd/ops.h"
+#include "multihead/autograd/scores.h"
+#include "multihead/base/file.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
+#include "multihead/models/encoder_model.h"
+#include "tests/folders/families/golden_model.h"
+#include "tests/support/scratch_folder.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+struct Classifier {
+  const char* name;
+  LabelsOf of;
+  LabelScores scores;
+  std::vector<std::string> labels;
+};
+
+class LabelGoldens : public testing::TestWithParam<Classifier> {
+ protected:
+  test::GoldenModel golden{"labels", GetParam().name};
+  ModelFolder folder = load_model_folder(golden.folder);
+  const Batch batch{golden.sequences};
+
+  Sequences tokens(std::vector<int32_t>& types) const {
+    const auto found = golden.file.integers("types");
+    types.assign(found.begin(), found.end());
+    Sequences all = batch.view();
+    if (folder.model->embedding_config().token_types > 0) all.types = types;
+    return all;
+  }
+  Var logits(const Model& model, Context& context, const Sequences& all) const {
+    return model.label_logits(context, model.read(context, all, {}), all);
+  }
+};
+
+TEST_P(LabelGoldens, LogitsAreThoseOfTransformers) {
+  EXPECT_EQ(folder.remark(), "");
+  ASSERT_TRUE(folder.labels);
+  EXPECT_EQ(folder.labels->of, GetParam().of);
+  EXPECT_EQ(folder.labels->scores, GetParam().scores);
+  EXPECT_EQ(folder.labels->names, GetParam().labels);
+  Tape tape;
+  Context context{.tape = tape};
+  std::vector<int32_t> types;
+  golden.expect_near(logits(*folder.model, context, tokens(types)).value(), "logits");
+}
+
+TEST_P(LabelGoldens, GradientsOfALabelAreThoseOfTransformers) {
+  Tape tape(Tape::Mode::kRecord);
+  Context context{.tape = tape};
+  std::vector<int32_t> types;
+  const Var all = logits(*folder.model, context, tokens(types));
+  std::vector<int32_t> rows(static_cast<size_t>(all.rows())), first(rows.size(), 0);
+  std::iota(rows.begin(), rows.end(), 0);
+  tape.backward(ops::sum(tape, ops::pick(tape, all, rows, first)));
+  ConstMatrixView gradient;  // of the table
+  folder.model->visit(ParameterVisitor([&](const std::string& name, Parameter& parameter) {
+    if (name == "embedding") gradient = parameter.gradient_sum();
+  }));
+  golden.expect_near(gradient, "gradient");
+}
+
+TEST_P(LabelGoldens, ASavedFolderIsTheSameClassifier) {
+  const test::ScratchFolder scratch;
+  save_model_folder(scratch / "saved", folder);
+  const ModelFolder again = load_model_folder(scratch / "saved");
+  ASSERT_TRUE(again.labels);
+  EXPECT_EQ(again.labels->names, folder.labels->names);
+  Tape tape;
+  Context context{.tape = tape};
+  std::vector<int32_t> types;
+  golden.expect_near(logits(*again.model, context, tokens(types)).value(), "logits");
+}
+
+std::vector<std::string> numbered(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("LABEL_" + std::to_string(i));
+  return names;
+}
+
+constexpr LabelsOf kTexts = LabelsOf::kTexts, kTokens = LabelsOf::kTokens;
+INSTANTIATE_TEST_SUITE_P(
+    Folders, LabelGoldens,
+    testing::Values(
+        Classifier{"bert_pairs", kTexts, LabelScores::kSoftmax, {"entailment", "neutral", "contradiction"}},
+        Classifier{"bert_regression", kTexts, LabelScores::kLogits, numbered(1)},
+        Classifier{"bert_tokens", kTokens, LabelScores::kSoftmax, {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}},
+        Classifier{"roberta_texts", kTexts, LabelScores::kSigmoid, {"joy", "anger", "fear", "love"}},
+        Classifier{"roberta_tokens", kTokens, LabelScores::kSoftmax, numbered(7)},
+        Classifier{"xlm_roberta_ranker", kTexts, LabelScores::kSigmoid, numbered(1)},
+        Classifier{"camembert_tokens", kTokens, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"distilbert_texts", kTexts, LabelScores::kSoftmax, {"NEGATIVE", "POSITIVE"}},
+        Classifier{"distilbert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
+        Classifier{"mpnet_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"mpnet_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"modernbert_first", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"modernbert_mean", kTexts, LabelScores::kSoftmax, numbered(5)},
+        Classifier{"modernbert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+/// A folder of bert_pairs whose config.json has other fields.
+fs::path with_config(const test::ScratchFolder& scratch, const nlohmann::json& fields) {
+  const fs::path from = fs::path(goldens_folder()) / "labels" / "bert_pairs";
+  nlohmann::json config = nlohmann::json::parse(read_file(from / "config.json"));
+  config.merge_patch(fields);
+  fs::create_directory(scratch / "model");
+  write_file_atomically(scratch / "model" / "config.json", config.dump());
+  fs::copy(from / "model.safetensors", scratch / "model" / "model.safetensors");
+  return scratch / "model";
+}
+
+TEST(LabelsOfConfig, ThatDisagreeWithTheWeightsAreRefused) {
+  const test::ScratchFolder scratch;
+  const fs::path folder = with_config(scratch, {{"id2label", {{"3", "odd"}}}});
+  EXPECT_THAT([&] { load_model_folder(folder); },
+              ThrowsMessage<FormatError>(HasSubstr("shape of classifier.weight: expected [4,14], got [3,14]")));
+}
+
+TEST(LabelsOfConfig, WithoutNamesAreRefused) {
+  const test::ScratchFolder scratch;
+  const fs::path folder = with_config(scratch, {{"id2label", {{"1", nullptr}}}});
+  EXPECT_THAT([&] { load_model_folder(folder); },
+              ThrowsMessage<FormatError>(
+                  HasSubstr("id2label has 2 labels and no name for label 1; expected the names of 0 to 1")));
+}
+
+TEST(LabelsOfConfig, OfAnotherNumberAreRefused) {
+  const test::ScratchFolder scratch;
+  const fs::path folder = with_config(scratch, {{"num_labels", 5}});
+  EXPECT_THAT([&] { load_model_folder(folder); },
+              ThrowsMessage<FormatError>(HasSubstr("id2label has 3 labels, and num_labels says 5")));
+}
+
+TEST(LabelsOfConfig, SayHowTheyAreScored) {
+  const auto scores = [](const nlohmann::json& fields) {
+    const test::ScratchFolder scratch;
+    return load_model_folder(with_config(scratch, fields)).labels->scores;
+  };
+  EXPECT_EQ(scores({{"problem_type", "multi_label_classification"}}), LabelScores::kSigmoid);
+  EXPECT_EQ(scores({{"sbert_ce_default_activation_function", "torch.nn.modules.linear.Identity"}}),
+            LabelScores::kLogits);
+  EXPECT_EQ(scores({{"sentence_transformers", {{"activation_fn", "torch.nn.modules.activation.Sigmoid"}}}}),
+            LabelScores::kSigmoid);
+  EXPECT_THAT(
+      [&] {
+        scores({{"problem_type", "ranking"}});
+      },
+      ThrowsMessage<FormatError>(
+          HasSubstr("problem_type is \"ranking\"; expected single_label_classification")));
+  EXPECT_THAT(
+      [&] {
+        scores({{"sentence_transformers", {{"activation_fn", "torch.nn.Tanh"}}}});
+      },
+      ThrowsMessage<FormatError>(HasSubstr("expected torch's Identity or Sigmoid")));
+}
+
+TEST(LabelsOfConfig, OfAnotherClassAreLeftInTheFile) {
+  const test::ScratchFolder scratch;
+  const ModelFolder folder =
+      load_model_folder(with_config(scratch, {{"architectures", {"BertForMultipleChoice"}}}));
+  EXPECT_FALSE(folder.labels);
+  EXPECT_EQ(folder.model->label_head(), nullptr);
+  EXPECT_THAT(folder.not_read, ElementsAre("classifier.bias", "classifier.weight"));
+  Tape tape;
+  Context context{.tape = tape};
+  EXPECT_THAT([&] { folder.model->label_logits(context, {}, {}); },
+              ThrowsMessage<UsageError>(HasSubstr("gives no labels")));
+}
+
+TEST(LabelNumbers, AreFoundByNameAndNumber) {
+  const Labels labels{.names = {"joy", "anger", "fear"}};
+  EXPECT_EQ(labels.number_of("anger"), 1);
+  EXPECT_EQ(labels.number_of("2"), 2);
+  EXPECT_THAT(
+      [&] { labels.number_of("angr"); },
+      ThrowsMessage<UsageError>("there is no label 'angr'; there are joy, anger, fear; did you mean anger?"));
+}
+
+}  // namespace
+}  // namespace mh

@@ -1,0 +1,164 @@
+"""Makes tests/goldens/labels: tiny random classifiers of texts and of tokens as transformers writes them, the logits that it computes
+with them in double precision, and the gradients of one label's logits (their sum over the batch) by the table of
+embeddings. bert_pairs and roberta_texts have a tokenizer, too, and what pipelines of transformers say of texts.
+
+  scripts/python torch transformers tokenizers safetensors numpy && .venv/bin/python tests/oracles/label_goldens.py [FOLDER [NAME...]]
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import torch
+import transformers
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    CamembertForTokenClassification,
+    DistilBertForSequenceClassification,
+    DistilBertForTokenClassification,
+    ModernBertForSequenceClassification,
+    ModernBertForTokenClassification,
+    MPNetForSequenceClassification,
+    MPNetForTokenClassification,
+    PreTrainedTokenizerFast,
+    RobertaForSequenceClassification,
+    RobertaForTokenClassification,
+    XLMRobertaForSequenceClassification,
+    pipeline,
+)
+
+GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
+BERT = dict(vocab_size=97, max_position_embeddings=33, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11)
+ROBERTA = BERT | dict(type_vocab_size=1)
+DISTIL = dict(vocab_size=97, max_position_embeddings=31, dim=15, n_layers=2, n_heads=3, hidden_dim=13)
+MODERN = dict(vocab_size=97, max_position_embeddings=29, hidden_size=18, num_hidden_layers=2, num_attention_heads=3,
+              intermediate_size=13, local_attention=4, pad_token_id=0, layer_types=["sliding_attention", "full_attention"])  # fmt: skip
+
+
+def names(*labels):
+    return dict(id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)})
+
+
+MODELS = {
+    "bert_pairs": (BertForSequenceClassification, BERT | dict(vocab_size=72) | names("entailment", "neutral", "contradiction")),
+    "bert_regression": (BertForSequenceClassification, BERT | dict(num_labels=1, problem_type="regression")),
+    "bert_tokens": (BertForTokenClassification, BERT | names("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
+    "roberta_texts": (RobertaForSequenceClassification,
+                      ROBERTA | dict(vocab_size=72, problem_type="multi_label_classification") | names("joy", "anger", "fear", "love")),
+    "roberta_tokens": (RobertaForTokenClassification, ROBERTA | dict(num_labels=7)),
+    "xlm_roberta_ranker": (XLMRobertaForSequenceClassification, ROBERTA | dict(num_labels=1)),
+    "camembert_tokens": (CamembertForTokenClassification, ROBERTA | dict(num_labels=3)),
+    "distilbert_texts": (DistilBertForSequenceClassification, DISTIL | names("NEGATIVE", "POSITIVE")),
+    "distilbert_tokens": (DistilBertForTokenClassification, DISTIL | dict(num_labels=5)),
+    "mpnet_texts": (MPNetForSequenceClassification, BERT | dict(num_labels=3)),
+    "mpnet_tokens": (MPNetForTokenClassification, BERT | dict(num_labels=2)),
+    "modernbert_first": (ModernBertForSequenceClassification, MODERN | dict(num_labels=3, classifier_bias=True, norm_bias=True)),
+    "modernbert_mean": (ModernBertForSequenceClassification,
+                        MODERN | dict(num_labels=5, classifier_pooling="mean", classifier_activation="silu")),
+    "modernbert_tokens": (ModernBertForTokenClassification, MODERN | dict(num_labels=5)),
+}  # fmt: skip
+LABEL = 0  # whose gradients are kept
+TEXTS = ["two dogs run.", "a", "the cat sees a small, odd house!", "Naïve 漢字 <s> x"]
+PAIRS = ["dogs walk", "the cat sees nothing", "a", ""]
+
+
+def make_tokenizer(folder, name):
+    """WordPiece of BERT's form; of RoBERTa's its template around the same pieces."""
+    t = Tokenizer(models.WordPiece(unk_token="<unk>"))
+    t.normalizer = normalizers.BertNormalizer(lowercase=True)
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    t.train_from_iterator([line for line in TEXTS[:3] + PAIRS for _ in range(3)],
+                          trainers.WordPieceTrainer(vocab_size=90, special_tokens=special, show_progress=False))  # fmt: skip
+    if name.startswith("roberta"):
+        t.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=False)
+    else:
+        t.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 2)])
+    PreTrainedTokenizerFast(
+        tokenizer_object=t, cls_token="<s>", sep_token="</s>", pad_token="<pad>", unk_token="<unk>", mask_token="<mask>",
+        model_max_length=29).save_pretrained(folder)  # fmt: skip
+
+
+def said_of_texts(folder, name):
+    """What pipelines say, all labels of a text in the order of their numbers."""
+    classify = pipeline("text-classification", model=str(folder), top_k=None, dtype=torch.float64)
+    number = classify.model.config.label2id
+    rows = []
+    for first, second in zip(TEXTS, PAIRS):
+        row = {"text": first, "pair": second}
+        for key, text in (("of_text", first), ("of_pair", {"text": first, "text_pair": second})):
+            found = classify([text])[0]
+            row[key] = [one["score"] for one in sorted(found, key=lambda one: number[one["label"]])]
+        rows.append(row)
+    return rows
+
+
+def row_logits(model, ids, types):
+    """Of a sequence by itself: [1, labels], or of tokens [N, labels]."""
+    more = {} if types is None else {"token_type_ids": torch.tensor(types)[None]}
+    found = model(input_ids=torch.tensor(ids)[None], **more).logits
+    return found[0] if found.dim() == 3 else found
+
+
+def padded_logits(model, ids, types, pad):
+    """Of all sequences as one batch, which gives the same."""
+    longest = max(map(len, ids))
+    padded = lambda rows, filler: torch.tensor(
+        np.array([np.pad(row, (0, longest - len(row)), constant_values=filler) for row in rows]))
+    mask = torch.tensor(np.array([[1] * len(row) + [0] * (longest - len(row)) for row in ids]))
+    more = {} if types is None else {"token_type_ids": padded(types, 0)}
+    found = model(input_ids=padded(ids, pad), attention_mask=mask, **more).logits
+    return torch.cat([found[s, : len(row)] for s, row in enumerate(ids)]) if found.dim() == 3 else found
+
+
+def make(root, name):
+    kind, settings = MODELS[name]
+    torch.manual_seed(sum(map(ord, name)))
+    model = kind(kind.config_class(attn_implementation="eager", **settings)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter + 0.4 * torch.randn_like(parameter))
+    folder = root / name
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder)
+    if name in ("bert_pairs", "roberta_texts"):
+        make_tokenizer(folder, name)
+        (root / f"{name}.texts.json").write_text(json.dumps(said_of_texts(folder, name), indent=1) + "\n")
+    model = model.double()
+    config, random = model.config, np.random.default_rng(13)
+    pad = config.pad_token_id
+    lengths = [1, 5, 23, 11]
+    ids = [random.integers(pad + 1, config.vocab_size, n) for n in lengths]
+    types = [random.integers(0, getattr(config, "type_vocab_size", 1), n) for n in lengths]
+    has_types = getattr(config, "type_vocab_size", 0) > 0
+    rows = [row_logits(model, row, kinds if has_types else None) for row, kinds in zip(ids, types)]
+    logits = torch.cat(rows)
+    if not name.startswith("modernbert"):  # whose padded rows, out of sight of all tokens, are NaN
+        padded = padded_logits(model, ids, types if has_types else None, pad)
+        torch.testing.assert_close(padded, logits)
+    logits[:, LABEL].sum().backward()
+    gradient = model.get_input_embeddings().weight.grad
+    gradient[pad] = 0
+    save_file({"lengths": np.array(lengths), "ids": np.concatenate(ids), "types": np.concatenate(types),
+               "logits": logits.detach().numpy().astype(np.float32), "gradient": gradient.numpy().astype(np.float32)},
+              root / f"{name}.golden.safetensors")  # fmt: skip
+    print(name, tuple(logits.shape), float(logits.detach().abs().max()))
+
+
+def main():
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDENS / "labels"
+    root.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or MODELS:
+        make(root, name)
+
+
+if __name__ == "__main__":
+    main()
