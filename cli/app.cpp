@@ -61,7 +61,7 @@ void add_all(Verb& tool) {
 
   const Verbs all[] = {{"Data and training", {add_data, add_tokenize, add_train}},
                        {"Translation", {add_translate, add_score, add_bleu}},
-                       {"Models that others trained", {add_embed, add_generate, add_fill}},
+                       {"Models that others trained", {add_embed, add_generate, add_fill, add_classify}},
                        {"Looking inside and changing heads",
                         {add_info, add_heads, add_view, add_trace, add_ledger, add_convert, add_check}},
                        {"Everything at once", {add_demo, add_study}},

@@ -14,6 +14,7 @@
 #include "cli/load_model.h"
 #include "cli/setting_flags.h"
 #include "cli/side_by_side.h"
+#include "cli/text_pairs.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -27,10 +28,8 @@ namespace {
 
 struct FillFlags {
   ModelFlags model;
-  TextFlags text;
-  std::vector<std::string> texts, second_texts;
+  TextPairFlags texts;
   HeadChangeFlags changes;
-  std::string pairs;  // the file of second texts
   FillOptions options;
   SettingFlags settings;
   bool json = false;
@@ -39,12 +38,7 @@ struct FillFlags {
 /// The words for the masks of each text.
 using FilledTexts = std::vector<std::vector<std::vector<FilledWord>>>;
 
-/// The texts of the flags, and their second texts, if there are any.
-struct FillTexts {
-  std::vector<std::string> firsts, seconds;
-};
-
-std::string as_json(const FillTexts& texts, size_t i, const std::vector<std::vector<FilledWord>>& masks) {
+std::string as_json(const TextPairs& texts, size_t i, const std::vector<std::vector<FilledWord>>& masks) {
   nlohmann::ordered_json line;
   line["text"] = texts.firsts[i];
   if (!texts.seconds.empty()) line["pair"] = texts.seconds[i];
@@ -78,7 +72,7 @@ std::string as_lines(const std::vector<std::vector<FilledWord>>& masks) {
 }
 
 // The words of each mask below each other, with all heads at the left and with changed ones at the right.
-std::string comparison_of(const FillTexts& texts, const Compared<FilledTexts>& found, const LinesFrom& from) {
+std::string comparison_of(const TextPairs& texts, const Compared<FilledTexts>& found, const LinesFrom& from) {
   std::string output = comparison_heading();
   int64_t masks = 0, changed = 0;
   for (size_t i = 0; i < texts.firsts.size(); ++i) {
@@ -97,32 +91,14 @@ std::string comparison_of(const FillTexts& texts, const Compared<FilledTexts>& f
   return output + fmt::format("\nthe best word of {} of {} changed\n", changed, counted(masks, "mask"));
 }
 
-FillTexts texts_of(const FillFlags& flags) {
-  for (const std::string& text : flags.texts) check_utf8(text, "--text");
-  for (const std::string& text : flags.second_texts) check_utf8(text, "--text-pair");
-  if (flags.texts.empty()) {
-    FillTexts texts{.firsts = read_text(flags.text.input), .seconds = {}};
-    if (flags.pairs.empty()) return texts;
-    texts.seconds = read_text(flags.pairs);
-    check_line_for_each(flags.pairs, texts.seconds.size(),
-                        {.name = name_of(flags.text.input), .count = texts.firsts.size()});
-    return texts;
-  }
-  if (!flags.second_texts.empty() && flags.second_texts.size() != flags.texts.size()) {
-    throw UsageError(fmt::format("--text-pair: expected one for each --text, got {} for {}",
-                                 flags.second_texts.size(), flags.texts.size()));
-  }
-  return {.firsts = flags.texts, .seconds = flags.second_texts};
-}
-
 void run(FillFlags& flags) {
   flags.settings.take(flags.options);
   SiteValues changed = changed_heads(flags.changes);
   if (!changed.empty()) flags.options.sites = &changed;
   const ModelFolder folder = load_model(flags.model);
-  const FillTexts texts = texts_of(flags);
+  const TextPairs texts = read_text_pairs(flags.texts);
   flags.options.pairs = texts.seconds;
-  if (flags.texts.empty()) flags.options.from = {.name = name_of(flags.text.input)};
+  flags.options.from = lines_from(flags.texts);
   flags.options.remark = [](const std::string& line) { remark(line); };
   std::string output;
   if (flags.changes.compare) {
@@ -131,12 +107,12 @@ void run(FillFlags& flags) {
     other.remark = nullptr;  // the same texts are cut
     const Compared<FilledTexts> found{fill_words(folder, texts.firsts, whole),
                                       fill_words(folder, texts.firsts, other)};
-    return write_text(flags.text.output, comparison_of(texts, found, flags.options.from));
+    return write_text(flags.texts.text.output, comparison_of(texts, found, flags.options.from));
   }
   const FilledTexts found = fill_words(folder, texts.firsts, flags.options);
   for (size_t i = 0; i < found.size(); ++i)
     output += flags.json ? as_json(texts, i, found[i]) : as_lines(found[i]);
-  write_text(flags.text.output, output);
+  write_text(flags.texts.text.output, output);
 }
 
 }  // namespace
@@ -145,20 +121,8 @@ void add_fill(Verb& app) {
   auto flags = std::make_shared<FillFlags>();
   Verb* verb = app.add_subcommand("fill", "Fill masked words in with an encoder such as BERT");
   add_model(*verb, flags->model)->required();
-  auto* text =
-      verb->add_option(
-              "--text", flags->texts,
-              "A text with [MASK] (or the model's own mask) for each missing word; may be given again")
-          ->again();
-  verb->add_option("--text-pair", flags->second_texts,
-                   "A second text for each --text, which the model reads together with it")
-      ->again()
-      ->needs(text);
-  add_text_flags(*verb, flags->text);
-  verb->add_option("--input-pair", flags->pairs, "The second texts of --input, line by line")->excludes(text);
-  verb->get_option("--input")
-      ->description("Read the texts from this file (gzip or not), one a line, instead of standard input")
-      ->excludes(text);
+  add_text_pair_flags(*verb, flags->texts,
+                      "A text with [MASK] (or the model's own mask) for each missing word");
   flags->settings.add(*verb, flags->options);
   add_head_change_flags(*verb, flags->changes);
   auto* json = verb->add_flag("--json", flags->json,
@@ -167,9 +131,6 @@ void add_fill(Verb& app) {
           "--compare", flags->changes.compare,
           "With changed heads: fill in with all heads too, and show the words of each mask side by side")
       ->excludes(json);
-  name_values(*verb, "TEXT", {"--text", "--text-pair"});
-  name_values(*verb, "FILE", {"--input-pair"});
-  rare_flags(*verb, {"--input-pair"});
   verb->footer(
       "Example:\n"
       "  multihead fill bert --text 'Paris is the [MASK] of France.'\n"

@@ -142,6 +142,18 @@ std::string norms_text(NormPlacement placement) {
   return "post-norm";
 }
 
+/// "3 of texts by softmax: entailment, neutral, contradiction"
+std::string labels_text(const Labels& labels) {
+  constexpr size_t kShown = 6;
+  std::vector<std::string> shown;
+  for (const std::string& name : labels.names) {
+    if (shown.size() < kShown) shown.push_back(printable_line(name));
+  }
+  if (labels.names.size() > kShown) shown.push_back(fmt::format("and {} more", labels.names.size() - kShown));
+  return fmt::format("{} of {} by {}: {}", labels.names.size(), name_of(labels.of, kLabelsOfNames),
+                     name_of(labels.scores, kLabelScoresNames), fmt::join(shown, ", "));
+}
+
 }  // namespace
 
 std::optional<OneStack> one_stack(const Model& model) {
@@ -150,6 +162,7 @@ std::optional<OneStack> one_stack(const Model& model) {
   if (model.pools()) heads.emplace_back("pooler");
   if (model.predicts())
     heads.emplace_back(model.kind() == ModelKind::kEncoder ? "masked words" : "next token");
+  if (model.label_head() != nullptr) heads.emplace_back("labels");
   const ModelFacts facts = model.facts();
   return OneStack{*model.stack_configs().front(), model.embedding_config(), facts.positions,
                   facts.max_positions, heads};
@@ -169,6 +182,11 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
                           {"heads", heads_of_each(one.stack)},
                           {"d_ff", layer.feed_forward.d_ff}};
   json["predicts"] = one.heads;
+  if (folder.labels) {
+    json["labels"] = {{"of", name_of(folder.labels->of, kLabelsOfNames)},
+                      {"scores", name_of(folder.labels->scores, kLabelScoresNames)},
+                      {"names", folder.labels->names}};
+  }
   json["head_geometry"] = unusual_heads(layer.self_attention);
   json["activation"] = name_of(layer.feed_forward.activation, kActivationNames);
   json["positions"] = name_of(one.all_positions(), kPositionNames);
@@ -204,6 +222,7 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
   line(one.stack.name, layers_text(one.stack));
   if (const ordered_json fields = unusual_heads(layer.self_attention); !fields.empty())
     line("heads", fields.dump());
+  if (folder.labels) line("labels", labels_text(*folder.labels));
   line("activation", name_of(layer.feed_forward.activation, kActivationNames));
   line("positions", positions_text(one.all_positions(), one.max_positions));
   if (turns_otherwise(one.stack)) line("rotary", rotary_text(one.stack));

@@ -13,6 +13,7 @@ void add_all(Verb& tool);
 
 void add_bleu(Verb& app);
 void add_check(Verb& app);
+void add_classify(Verb& app);
 void add_completion(Verb& app);
 void add_convert(Verb& app);
 void add_embed(Verb& app);

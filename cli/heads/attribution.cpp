@@ -25,7 +25,7 @@ namespace {
 struct AttributionFlags {
   ReportFlags<FaithfulnessOptions> report = {};  // of one text its AttributionOptions
   std::string text = {}, second = {};
-  std::string target = {}, target_token = {};
+  std::string target = {}, target_token = {}, label = {};
   int position = 0;
   CorpusFiles files = {};
 };
@@ -63,10 +63,12 @@ void run_attribution(const AttributionFlags& flags, const Verb& verb) {
   check_utf8(flags.second, "--second");
   check_utf8(flags.target, "--target-text");
   check_utf8(flags.target_token, "--target-token");
+  check_utf8(flags.label, "--label");
   FaithfulnessOptions settings = flags.report.settings.given();
   AttributionOptions& options = settings.attribution;
   options.target = flags.target;
   options.target_token = flags.target_token;
+  options.label = flags.label;
   if (verb.get_option("--token")->count() > 0) options.position = flags.position;
   options.remark = [](const std::string& line) { remark(line); };
   if (flags.text.empty()) return run_faithfulness(flags, std::move(settings));
@@ -98,6 +100,8 @@ void add_heads_attribution(Verb& heads) {
       ->default_str("");
   verb->add_option("--target-token", flags->target_token,
                    "Another token there; without --token, a causal model's next token");
+  verb->add_option("--label", flags->label,
+                   "Label of a classifier whose logit is explained; without: the best one of each text");
   verb->add_option("-i,--input", flags->files.input,
                    "Sentences (gzip or not): how faithful the methods are, by replacing tokens");
   verb->add_option("--target", flags->files.target,
@@ -106,6 +110,7 @@ void add_heads_attribution(Verb& heads) {
                    "Second texts of --input, line by line: an encoder's cosines are explained");
   add_limit_flags(*verb);
   name_values(*verb, "FILE", {"--input", "--target", "--input-pair"});
+  name_values(*verb, "LABEL", {"--label"});
   group_flags(*verb, "One text", {"--text", "--second", "--target-text", "--token", "--target-token"});
   group_flags(*verb, "A corpus", {"--input", "--target", "--input-pair"});
   verb->footer(
@@ -113,6 +118,8 @@ void add_heads_attribution(Verb& heads) {
       "  multihead heads attribution demo --text 'two dogs run .' --token 1\n"
       "  multihead heads attribution minilm --text 'two dogs run .' \\\n"
       "    --second 'a pair of dogs is running .'\n"
+      "  multihead heads attribution distilbert-sst2 --text 'A lovely film.' \\\n"
+      "    --label POSITIVE\n"
       "  multihead heads attribution demo -i test.en --target test.de");
   verb->callback([flags, verb] { run_attribution(*flags, *verb); });
 }

@@ -26,6 +26,12 @@ std::string number_of(double score) {
 }
 
 std::string what_is_explained(const AttributionReport& found) {
+  if (!found.label.empty()) {
+    const std::string of_token = found.position >= 0 ? fmt::format(" of token {}", found.position) : "";
+    return fmt::format("The logit of {}{}: {:.4f}; {:.4f} when every token read is {}.",
+                       printable_line(found.label), of_token, found.score, found.replaced_score,
+                       found.source_replacement);
+  }
   if (found.explained.empty())
     return fmt::format("The cosine with \"{}\": {:.4f}; {:.4f} when every token read is {}.", found.second,
                        found.score, found.replaced_score, found.source_replacement);

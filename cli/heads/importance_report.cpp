@@ -20,6 +20,8 @@ const char* score_in_words(ScoreKind kind) {
       return "log p of each next token, summed";
     case ScoreKind::kMaskedWords:
       return "log p of the masked words";
+    case ScoreKind::kLabels:
+      return "logit of its label (of tokens the sum of theirs)";
     case ScoreKind::kVectors:
       break;
   }
@@ -91,10 +93,12 @@ std::string importance_table(const ImportanceReport& report, size_t shown) {
 
 std::string curve_table(const PruningCurve& curve) {
   const bool vectors = curve.importance.kind == ScoreKind::kVectors;
-  std::string text = "\n" + wrapped(fmt::format(
-                                "heads muted from the last rank up; {} on {} other sentences:",
-                                vectors ? "cosine to the whole model's vector" : "score of a predicted token",
-                                grouped(curve.scored)));
+  std::string text =
+      "\n" + wrapped(fmt::format("heads muted from the last rank up; {} on {} other sentences:",
+                                 vectors ? "cosine to the whole model's vector"
+                                 : curve.importance.kind == ScoreKind::kLabels ? "logit of a label"
+                                                                               : "score of a predicted token",
+                                 grouped(curve.scored)));
   text += fmt::format("\n{:>5} {:>4}  {:>10}  {:<20}  {}\n", "muted", "%", "score", "     loss",
                       "loss of random orders");
   const auto heads = static_cast<double>(std::max<size_t>(1, curve.order.size()));

@@ -90,6 +90,7 @@ class ModelFacts:
             "generate": self.kind == "causal" and self._native.predicts,
             "score": self.kind != "encoder" and self._native.predicts,
             "fill": self.kind == "encoder" and self._native.predicts,
+            "classify": bool(self._native.labels),
             "embed": self._native.embeds,
         }
         return tuple(task for task, possible in tasks.items() if possible)

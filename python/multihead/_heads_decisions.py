@@ -80,6 +80,7 @@ def attribution(
     position: int | None = None,
     target: str = "",
     target_token: str = "",
+    label: str = "",
     # settings of attribution but points, draws, seed
     methods: Method | Iterable[Method] = (),
     steps: int = 64,
@@ -101,11 +102,12 @@ def attribution(
         second: of an encoder: the cosine of the vectors of both texts is explained, else the log-probability of a token.
         position: the token that is explained, from 0; None: the last word.
         target: of a translator; without: its greedy translation. target_token: another token in that place.
+        label: of a classifier: whose logit is explained; without: the best one.
 
     A row for each token, with a column for each method.
     """
     report = json.loads(model._native.attribution(
-        text, second=second, position=position, target_token=target_token, target=target,
+        text, second=second, position=position, target_token=target_token, label=label, target=target,
         settings=settings("attribution", locals()), edits=model._edits(),
     ))  # fmt: skip
     rows = [{**{key: value for key, value in token.items() if key != "scores"}, **flat(token["scores"])}

@@ -13,6 +13,22 @@ class Word(NamedTuple):
     id: int
 
 
+class Label(NamedTuple):
+    """A label that a classifier gives."""
+
+    name: str
+    score: float  # softmax or sigmoid of the logits, or the logit itself, as config.json says
+    logit: float
+
+
+class LabelledToken(NamedTuple):
+    """A token, and the labels that a classifier of tokens gives it."""
+
+    text: str
+    characters: tuple[int, int]  # [first, second) of the text
+    labels: list[Label]  # the best first
+
+
 class Translation(NamedTuple):
     """A translation of one text."""
 

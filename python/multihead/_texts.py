@@ -13,10 +13,10 @@ from ._edits import tell_unread
 from ._facts import ModelFacts
 from ._observation import Floats
 from ._progress import Progress, counting
-from ._results import Tokens, Translation, Word
+from ._results import Label, LabelledToken, Tokens, Translation, Word
 from ._settings import with_settings
 from ._stream import Tell, streamed
-from ._text_settings import EmbedSettings, FillSettings, GenerateSettings, ScoreSettings, TranslateSettings
+from ._text_settings import ClassifySettings, EmbedSettings, FillSettings, GenerateSettings, ScoreSettings, TranslateSettings
 
 Messages = Sequence[Mapping[str, str]]
 
@@ -237,6 +237,51 @@ class TextTasks(ModelFacts):
             found = self._native.fill(lines, pairs=seconds, settings=_settings.settings("fill", settings, words=top), edits=edits)
         words = [[[Word(*word) for word in mask] for mask in text] for text in found]
         return words[0] if single else words
+
+    @checked
+    @with_settings("classify", ClassifySettings)
+    def classify(
+        self,
+        texts: str | Iterable[str],
+        *,
+        pair: str | Iterable[str] | None = None,
+        **settings: Unpack[ClassifySettings],
+    ) -> Any:
+        """The labels that a classifier gives to each text, or to each of its tokens.
+
+        ::
+
+            model.classify("A lovely film.")[0].name   # "POSITIVE"
+
+        Args:
+            pair: a second text for each, which the model reads as one sequence with it; not of a classifier of tokens.
+
+        Keyword Args:
+            strict: refuse a text that is longer than the model reads; it is cut otherwise.
+            max_batch_tokens: most tokens in a batch (at least 1, default 4096).
+
+        Returns:
+            all labels of the text, the best first (list[Label]), or of a classifier of tokens its tokens with theirs
+            (list[LabelledToken]); for a list of texts a list of these.
+        """
+        self._need("classify")
+        lines, single = text_or_list(texts, "texts")
+        seconds = None if pair is None else text_or_list(pair, "pair")[0]
+        with self._edited() as edits:
+            found = self._native.classify(lines, pairs=seconds, settings=_settings.settings("classify", settings), edits=edits)
+        labelled: list[Any] = []
+        for rows, tokens in found:
+            labels = [[Label(*one) for one in row] for row in rows]
+            if self._native.labels_tokens:
+                labelled.append([LabelledToken(*token, one) for token, one in zip(tokens, labels, strict=True)])
+            else:
+                labelled.append(labels[0])
+        return labelled[0] if single else labelled
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels that a classifier gives, by number; empty when the model is none."""
+        return tuple(self._native.labels)
 
     @property
     def mask_token(self) -> str:

@@ -178,11 +178,13 @@ std::string patch(const LoadedModel& loaded, const std::string& clean, const std
 
 std::string attribution(const LoadedModel& loaded, const std::string& text, const std::string& second,
                         std::optional<int> position, const std::string& target_token,
-                        const std::string& target, const std::string& arguments, Edits* edits) {
+                        const std::string& label, const std::string& target, const std::string& arguments,
+                        Edits* edits) {
   refuse_edits(edits, loaded);
   auto options = settings_of<AttributionOptions>(arguments, "attribution");
   options.position = position;
   options.target_token = target_token;
+  options.label = label;
   options.target = target;
   options.remark = warn;
   return long_call([&] {
@@ -214,7 +216,7 @@ void add_analyses(nb::class_<LoadedModel>& model) {
       .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a,
            "settings"_a, "edits"_a.none(), "progress"_a.none())
       .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "position"_a.none(),
-           "target_token"_a, "target"_a, "settings"_a, "edits"_a.none());
+           "target_token"_a, "label"_a, "target"_a, "settings"_a, "edits"_a.none());
 }
 
 }  // namespace mh::python

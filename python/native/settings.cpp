@@ -26,6 +26,7 @@
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/page/page_run.h"
 #include "multihead/io/describe_settings.h"
+#include "multihead/tasks/classify_text.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
 #include "multihead/tasks/generate_text.h"
@@ -49,6 +50,7 @@ std::string described(Settings defaults) {
 std::string settings(const std::string& verb) {
   if (verb == "bleu") return described(BleuConfig());
   if (verb == "check") return described(CheckOptions());
+  if (verb == "classify") return described(ClassifyOptions());
   if (verb == "embed") return described(EmbedTextOptions());
   if (verb == "fill") return described(FillOptions());
   if (verb == "score") return described(ScoreSettings());

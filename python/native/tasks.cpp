@@ -22,6 +22,7 @@
 #include "multihead/folders/mask_token.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/tasks/classify_text.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
 #include "multihead/tasks/generate_text.h"
@@ -162,6 +163,33 @@ Filled fill_lines(const LoadedModel& loaded, const Lines& texts, const std::opti
   });
 }
 
+/// (name, score, logit), the best first, of each row of a text; and of a classifier of tokens their (text, characters).
+using Classified = std::vector<std::pair<std::vector<std::vector<std::tuple<std::string, double, float>>>,
+                                         std::vector<std::pair<std::string, std::pair<int32_t, int32_t>>>>>;
+
+Classified classify_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
+                          const std::string& settings, Edits* edits) {
+  auto options = settings_of<ClassifyOptions>(settings, "classify");
+  options.sites = sites_of(edits, loaded);
+  options.pairs = pairs.value_or(Lines());
+  options.remark = warn;
+  return long_call([&] {
+    Classified all;
+    for (const LabelledText& text : classify_text(loaded.folder(), texts, options)) {
+      auto& [rows, tokens] = all.emplace_back();
+      for (const LabelRow& row : text.rows) {
+        auto& labels = rows.emplace_back();
+        for (const int32_t label : row.best_first()) {
+          const auto at = static_cast<size_t>(label);
+          labels.emplace_back(loaded.folder().labels->names[at], row.scores[at], row.logits[at]);
+        }
+      }
+      for (const LabelledToken& token : text.tokens) tokens.emplace_back(token.token, token.characters);
+    }
+    return all;
+  });
+}
+
 /// Ids, tokens as people read them, and characters [first, second) of the text.
 using Tokens = std::tuple<std::vector<int32_t>, Lines, std::vector<std::pair<int32_t, int32_t>>>;
 
@@ -195,6 +223,16 @@ void add_tasks(nb::class_<LoadedModel>& model) {
       .def("generate", generate_lines, "prompts"_a, nb::kw_only(), "earlier"_a, "settings"_a,
            "edits"_a.none(), "on_text"_a.none())
       .def("fill", fill_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a, "edits"_a.none())
+      .def("classify", classify_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a,
+           "edits"_a.none())
+      .def_prop_ro("labels",
+                   [](const LoadedModel& loaded) {
+                     return loaded.folder().labels ? loaded.folder().labels->names : Lines();
+                   })
+      .def_prop_ro("labels_tokens",
+                   [](const LoadedModel& loaded) {
+                     return loaded.folder().labels && loaded.folder().labels->of == LabelsOf::kTokens;
+                   })
       .def_prop_ro("mask_token", [](const LoadedModel& loaded) { return mask_token(loaded.folder()); })
       .def("tokenize", tokenize, "text"_a, nb::kw_only(), "special_tokens"_a, "of_target"_a)
       .def("decode", decode, "ids"_a, nb::kw_only(), "skip_special_tokens"_a, "of_target"_a);

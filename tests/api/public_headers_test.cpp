@@ -29,7 +29,7 @@ std::vector<std::string> public_headers() {
 }
 
 /// Most files that may be installed. A header that a public one needs only the names of is declared there.
-constexpr size_t kMostInstalled = 138;
+constexpr size_t kMostInstalled = 140;
 
 /// They and what they include.
 std::set<std::string> installed_headers() {

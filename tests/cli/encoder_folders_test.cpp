@@ -237,6 +237,7 @@ TEST(EncoderFolders, WithoutTokenizerNameTheFile) {
   for (const auto& [golden, verb, flags] : {std::tuple{"sentences/dense", "embed", "--similarity a b"},
                                             {"sentences/dense", "heads", "--text two"},
                                             {"fill/bert", "fill", "--text '[MASK]'"},
+                                            {"labels/bert_pairs", "classify", "--text two"},
                                             {"generate/gpt2", "generate", "--prompt two"},
                                             {"generate/gpt2", "score", ""},
                                             {"generate/gpt2", "heads", "--text two"}}) {

@@ -37,6 +37,8 @@ class HeadChanges : public SmallFolder {
         {"generate " + golden("generate/gpt2") + "--greedy --max-new-tokens 11 --json --prompt two ", "",
          "decoder.0.self_attention", 3},
         {"fill " + golden("fill/bert") + "--text 'The [MASK] dogs.' ", "", "encoder.1.self_attention", 5},
+        {"classify " + golden("labels/bert_pairs") + "--text 'The dogs.' ", "", "encoder.0.self_attention",
+         2},
         {"embed " + golden("sentences/dense") + "--quiet ", "the cat\n", "encoder.1.self_attention", 2},
     };
   }

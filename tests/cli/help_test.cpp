@@ -16,6 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<std::string> kVerbs = {"bleu",
+                                         "classify",
                                          "completion",
                                          "check",
                                          "convert",

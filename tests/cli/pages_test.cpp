@@ -33,7 +33,7 @@ void expect_current(const std::string& folder, std::initializer_list<const char*
 TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"train.md", "ledger.md", "trace.md"}, "Heads");
   expect_current("docs/verbs", {"generate.md"}, "Next token");
-  expect_current("docs/verbs", {"generate.md", "embed.md", "fill.md"}, "Text");
+  expect_current("docs/verbs", {"generate.md", "embed.md", "fill.md", "classify.md"}, "Text");
   expect_current("docs/verbs", {"score.md"}, "Windows of a text");
   expect_current("docs/verbs", {"tokenize.md"}, "Learn a tokenizer");
   expect_current("docs/verbs", {"bleu.md"}, "How BLEU is computed");

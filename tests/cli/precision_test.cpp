@@ -24,8 +24,8 @@ using testing::Not;
 const std::string kDemoLines = "the small dog sees a cat .\ntwo dogs run .\n";
 
 TEST(PrecisionFlag, IsThatOfVerbsThatRunAModelOnText) {
-  for (const char* verb : {"translate", "generate", "fill", "embed", "score", "trace", "view", "heads",
-                           "heads stats", "heads relations", "heads alignment", "heads similar",
+  for (const char* verb : {"translate", "generate", "fill", "classify", "embed", "score", "trace", "view",
+                           "heads", "heads stats", "heads relations", "heads alignment", "heads similar",
                            "heads where", "heads importance", "heads attribution", "heads patch"})
     EXPECT_THAT(run_tool(std::string(verb) + " --help-all").out, HasSubstr("--precision same|near|fast"))
         << verb;

@@ -36,7 +36,8 @@ TEST(StrayArguments, AreFilesWhereAVerbReadsThem) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("v.en", "two dogs run .\n"),
                     mean = " is one argument too many; did you mean ";
-  for (const char* verb : {"translate", "score", "embed", "generate", "fill", "heads", "tokenize"}) {
+  for (const char* verb :
+       {"translate", "score", "embed", "generate", "fill", "classify", "heads", "tokenize"}) {
     expect_proposal(std::string(verb) + " m " + file, file + mean + "-i " + file + "?");
     expect_proposal(std::string(verb) + " --model m " + file, file + mean + "-i " + file + "?");
   }

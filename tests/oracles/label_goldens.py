@@ -1,6 +1,6 @@
 """Makes tests/goldens/labels: tiny random classifiers of texts and of tokens as transformers writes them, the logits that it computes
 with them in double precision, and the gradients of one label's logits (their sum over the batch) by the table of
-embeddings. bert_pairs and roberta_texts have a tokenizer, too, and what pipelines of transformers say of texts.
+embeddings. bert_pairs, bert_words and roberta_texts have a tokenizer, too, and what pipelines of transformers say of texts.
 
   scripts/python torch transformers tokenizers safetensors numpy && .venv/bin/python tests/oracles/label_goldens.py [FOLDER [NAME...]]
 """
@@ -48,6 +48,7 @@ MODELS = {
     "bert_pairs": (BertForSequenceClassification, BERT | dict(vocab_size=72) | names("entailment", "neutral", "contradiction")),
     "bert_regression": (BertForSequenceClassification, BERT | dict(num_labels=1, problem_type="regression")),
     "bert_tokens": (BertForTokenClassification, BERT | names("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
+    "bert_words": (BertForTokenClassification, BERT | dict(vocab_size=72) | names("O", "B-PER", "I-PER")),
     "roberta_texts": (RobertaForSequenceClassification,
                       ROBERTA | dict(vocab_size=72, problem_type="multi_label_classification") | names("joy", "anger", "fear", "love")),
     "roberta_tokens": (RobertaForTokenClassification, ROBERTA | dict(num_labels=7)),
@@ -64,7 +65,7 @@ MODELS = {
 }  # fmt: skip
 LABEL = 0  # whose gradients are kept
 TEXTS = ["two dogs run.", "a", "the cat sees a small, odd house!", "Naïve 漢字 <s> x"]
-PAIRS = ["dogs walk", "the cat sees nothing", "a", ""]
+PAIRS = ["dogs walk", "the cat sees nothing", "a", "two dogs"]  # a pipeline leaves out an empty one
 
 
 def make_tokenizer(folder, name):
@@ -85,7 +86,7 @@ def make_tokenizer(folder, name):
         model_max_length=29).save_pretrained(folder)  # fmt: skip
 
 
-def said_of_texts(folder, name):
+def said_of_texts(folder):
     """What pipelines say, all labels of a text in the order of their numbers."""
     classify = pipeline("text-classification", model=str(folder), top_k=None, dtype=torch.float64)
     number = classify.model.config.label2id
@@ -97,6 +98,12 @@ def said_of_texts(folder, name):
             row[key] = [one["score"] for one in sorted(found, key=lambda one: number[one["label"]])]
         rows.append(row)
     return rows
+
+
+def said_of_words(folder):
+    """The best label of each token of a text."""
+    classify = pipeline("token-classification", model=str(folder), dtype=torch.float64, ignore_labels=[])
+    return [{"entity": one["entity"], "score": float(one["score"])} for one in classify("the cat sees a house!")]
 
 
 def row_logits(model, ids, types):
@@ -127,9 +134,10 @@ def make(root, name):
     folder = root / name
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder)
-    if name in ("bert_pairs", "roberta_texts"):
+    said = {"bert_pairs": said_of_texts, "roberta_texts": said_of_texts, "bert_words": said_of_words}.get(name)
+    if said is not None:
         make_tokenizer(folder, name)
-        (root / f"{name}.texts.json").write_text(json.dumps(said_of_texts(folder, name), indent=1) + "\n")
+        (root / f"{name}.texts.json").write_text(json.dumps(said(folder), indent=1) + "\n")
     model = model.double()
     config, random = model.config, np.random.default_rng(13)
     pad = config.pad_token_id

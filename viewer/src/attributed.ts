@@ -2,9 +2,13 @@
 import { count, type Figure, fields, figure, flag, listOf, oneOf, type Reader, record, tableOf, text } from "./reader";
 import type { PlacedToken } from "./reports";
 
-/** The log-probability of `token`, or the cosine to the text `second`. */
+/** The log-probability of `token`, the logit of `label`, or the cosine to the text `second`. */
 export type Attributed = AttributedScore &
-  ({ explained: "log-probability"; token: string } | { explained: "cosine"; second: string });
+  (
+    | { explained: "log-probability"; token: string }
+    | { explained: "logit"; label: string }
+    | { explained: "cosine"; second: string }
+  );
 
 export interface AttributedScore {
   score: Figure;
@@ -43,15 +47,16 @@ const attributedScore = record<AttributedScore>({
   ),
 });
 const noAttribution = record<NoAttribution>({ why: text });
-const explainedKind = record({ explained: oneOf("log-probability", "cosine") });
+const explainedKind = record({ explained: oneOf("log-probability", "logit", "cosine") });
 const explainedToken = record({ token: text });
+const explainedLabel = record({ label: text });
 const explainedSecond = record({ second: text });
 
 export const readAttribution: Reader<Attributed | NoAttribution> = (value, at) => {
   if ("why" in fields(value, at)) return noAttribution(value, at);
   const { explained } = explainedKind(value, at);
   const common = attributedScore(value, at);
-  return explained === "cosine"
-    ? { explained, ...explainedSecond(value, at), ...common }
-    : { explained, ...explainedToken(value, at), ...common };
+  if (explained === "cosine") return { explained, ...explainedSecond(value, at), ...common };
+  if (explained === "logit") return { explained, ...explainedLabel(value, at), ...common };
+  return { explained, ...explainedToken(value, at), ...common };
 };

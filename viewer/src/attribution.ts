@@ -96,15 +96,16 @@ export function mostInWords({ parts }: Method): string {
 export function replacedInWords(of: Text): string {
   const found = attributedOf(of);
   if (!found || found.replaced_score === null) return "";
-  const [words, what] =
-    found.explained === "cosine" ? ["every word", "cosine"] : ["every word but the explained one", "log-probability"];
-  return `With ${words} replaced by ${shown(found.replacement)} the ${what} is ${figure(found.replaced_score)}.`;
+  const words = found.explained === "log-probability" ? "every word but the explained one" : "every word";
+  const now = figure(found.replaced_score);
+  return `With ${words} replaced by ${shown(found.replacement)} the ${found.explained} is ${now}.`;
 }
 
-/** "log-probability of “cat”, −0.03 nats" */
+/** "log-probability of “cat”, −0.03 nats", "logit of “POSITIVE”, 4.2" */
 export function explainedInWords(of: Text | undefined): string {
   const found = of ? attributedOf(of) : null;
   if (!found || found.score === null) return "";
+  if (found.explained === "logit") return `logit of “${shown(found.label)}”, ${figure(found.score)}`;
   return found.explained === "cosine"
     ? `cosine to “${shown(found.second, 60)}”, ${figure(found.score)}`
     : `log-probability of “${shown(found.token)}”, ${figure(found.score)} nats`;

@@ -114,6 +114,7 @@ const scores: { [kind in ScoreKind]: [what: string, unit: string] } = {
   translation: ["the log-probability of the translation", "nats"],
   "next-tokens": ["the log-probability of the text's tokens", "nats"],
   "masked-words": ["the log-probability of masked words", "nats"],
+  labels: ["the logit of the text's label", "logits"],
   vectors: ["the cosine of the text's vector to the whole model's", "cosine"],
 };
 

@@ -213,7 +213,7 @@ export interface Importance {
   heads: HeadImportance[];
 }
 
-export type ScoreKind = "translation" | "next-tokens" | "masked-words" | "vectors";
+export type ScoreKind = "translation" | "next-tokens" | "masked-words" | "labels" | "vectors";
 
 export interface HeadImportance {
   head: string;
@@ -224,7 +224,7 @@ export interface HeadImportance {
 }
 
 const importance = record<Importance>({
-  score: oneOf("translation", "next-tokens", "masked-words", "vectors"),
+  score: oneOf("translation", "next-tokens", "masked-words", "labels", "vectors"),
   sentences: count,
   heads: listOf(record<HeadImportance>({ head: text, rank: count, importance: figure, importance_half_width: figure })),
 });

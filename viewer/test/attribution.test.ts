@@ -44,6 +44,14 @@ function attributed(): Text {
 }
 
 describe("attribution", () => {
+  it("names the label whose logit is explained", () => {
+    const of = attributed();
+    const { explained: _, ...score } = of.attribution as never as { explained: string };
+    of.attribution = { ...score, explained: "logit", label: "POSITIVE", score: 4.25 } as never;
+    expect(explainedInWords(of)).toBe("logit of “POSITIVE”, 4.25");
+    expect(replacedInWords(of)).toBe("With every word replaced by [MASK] the logit is −4.00.");
+  });
+
   it("is read from what the tool says, the tokens as they stand in the text", () => {
     const found = methodsOf(attributed());
     expect(found.map((one) => one.name)).toEqual(["rollout", "gradient-x-input"]);

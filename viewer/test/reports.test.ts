@@ -179,6 +179,8 @@ describe("the reader of attributions", () => {
     expect(readAttribution(attributed, "e")).toMatchObject({ token: "Katze", tokens: [{ scores: { rollout: 0.1 } }] });
     const cosine = { ...attributed, explained: "cosine", second: "A cat." };
     expect(readAttribution(cosine, "e")).toMatchObject({ explained: "cosine", second: "A cat." });
+    const logit = { ...attributed, explained: "logit", label: "POSITIVE" };
+    expect(readAttribution(logit, "e")).toMatchObject({ explained: "logit", label: "POSITIVE" });
     expect(readAttribution({ why: "One text." }, "e")).toEqual({ why: "One text." });
   });
 
@@ -199,7 +201,7 @@ describe("the reader of attributions", () => {
   it("says in a line what is wrong", () => {
     expect(said(readAttribution, [])).toBe("e is not an object.");
     expect(said(readAttribution, { ...attributed, explained: "loss" })).toBe(
-      "e.explained is none of log-probability, cosine.",
+      "e.explained is none of log-probability, logit, cosine.",
     );
     expect(said(readAttribution, { ...attributed, explained: "cosine" })).toBe("e.second is missing.");
     expect(said(readAttribution, { why: 3 })).toBe("e.why is not a text.");

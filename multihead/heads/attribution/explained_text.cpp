@@ -17,6 +17,7 @@
 #include "multihead/folders/text_tokens.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/models/encoder_model.h"
+#include "multihead/models/label_head.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -64,6 +65,14 @@ int default_position(const ObservedTokens& tokens, int first, bool translation) 
     last = std::max(last, i);
   }
   return std::max(last, first);
+}
+
+/// The rows of the last states that a layer of labels reads; of tokens the one at `row`.
+std::vector<double> label_weights(LabelRows rows, size_t count, int32_t row) {
+  if (rows == LabelRows::kMean) return std::vector<double>(count, 1.0 / static_cast<double>(count));
+  std::vector<double> weights(count, 0.0);
+  weights[rows == LabelRows::kTokens ? static_cast<size_t>(row) : 0] = 1;
+  return weights;
 }
 
 }  // namespace
@@ -151,15 +160,56 @@ void ExplainedText::choose(const ModelFolder& folder, const Observation& seen,
   }
 }
 
+void ExplainedText::choose_label(const ModelFolder& folder, const Observation& seen,
+                                 const AttributionOptions& options) {
+  if (!options.target_token.empty())
+    throw UsageError(
+        "of a classifier the logit of a label is explained: leave the other token out, and name a label");
+  const LabelHead& head = *model_.label_head();
+  add(seen.source, seen.source.ids.size(), TokenSide::kSource);
+  sources_ = std::ssize(ids_);
+  const auto all = static_cast<int>(ids_.size());
+  if (head.of_tokens()) {
+    row_ = options.position ? *options.position : default_position(seen.source, 0, false);
+    if (row_ < 0 || row_ >= all)
+      throw UsageError(
+          fmt::format("there is no token {} whose label could be explained; give 0 to {}", row_, all - 1));
+    known_.position = row_;
+  } else if (options.position) {
+    throw UsageError("this classifier gives labels to whole texts: leave the token out");
+  }
+  rows_ = label_weights(head.config().rows, ids_.size(), row_);
+  of_label_ = true;
+  if (!options.label.empty()) {
+    explained_ = folder.labels->number_of(options.label);
+  } else {
+    Tape tape;
+    Context context{.tape = tape};
+    Batch batch;
+    batch.add(ids_, 0);
+    const Var logits = model_.label_logits(context, model_.read(context, batch.view(), {}), batch.view());
+    const float* const row = logits.value().row(head.of_tokens() ? row_ : 0);
+    explained_ = static_cast<int32_t>(std::max_element(row, row + head.config().labels) - row);
+  }
+  known_.label = folder.labels->names[static_cast<size_t>(explained_)];
+  known_.explained_id = explained_;
+}
+
 ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
                              const AttributionOptions& options)
     : model_(*folder.model) {
-  if (!model_.predicts())
+  if (!options.label.empty() && !folder.labels)
+    throw UsageError(fmt::format("this model gives no labels; leave '{}' out", options.label));
+  if (!model_.predicts() && !folder.labels)
     throw UsageError(
         "this encoder predicts no words; give a second text, and the cosine of both vectors is explained");
   const Observation seen = observe_text(
       folder, text, options.target, {.keep = {}, .remark = options.remark, .languages = options.languages});
-  choose(folder, seen, options);
+  if (folder.labels) {
+    choose_label(folder, seen, options);
+  } else {
+    choose(folder, seen, options);
+  }
   require_tokens(tokens_);
   of_source_ = replacement_of(folder, folder.source_tokens());
   if (translates()) of_target_ = replacement_of(folder, folder.target_tokens());
@@ -177,8 +227,9 @@ ExplainedText::ExplainedText(const SentenceModel& model, const std::string& text
     : model_(*model.folder.model), sentences_(&model) {
   if (mh::translates(model.folder))
     throw UsageError("a translator has no vector of a text; leave the second text out");
-  if (options.position || !options.target_token.empty() || !options.target.empty())
-    throw UsageError("with two texts their cosine is explained: leave out the token and the target");
+  if (options.position || !options.target_token.empty() || !options.target.empty() || !options.label.empty())
+    throw UsageError(
+        "with two texts their cosine is explained: leave out the token, the label and the target");
   language_pair(model.folder, options.languages);  // it has none
   const Tokenizer& tokenizer = model.folder.source_tokens();
   const TextTokens read = sentence_tokens(model, text), other = sentence_tokens(model, second);
@@ -261,6 +312,11 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
     const MatrixView others = tape_.arena().matrix<float>(vectors.rows(), vectors.cols());
     for (int64_t i = 0; i < others.rows; ++i) std::copy_n(text.second_.data(), others.cols, others.row(i));
     scores_ = ops::cosines(tape_, vectors, tape_.constant(others));
+  } else if (text.of_label_) {
+    const Var states = text.model().read(context_, source_.view(), Sequences());
+    const bool of_tokens = text.model().label_head()->of_tokens();
+    for (int32_t& row : rows) row = of_tokens ? source_.ragged.begin(row) + text.row_ : row;
+    scores_ = ops::pick(tape_, text.model().label_logits(context_, states, source_.view()), rows, words);
   } else {
     const Batch& last = text.translates() ? target_ : source_;
     const Var states =

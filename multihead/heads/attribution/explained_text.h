@@ -52,6 +52,7 @@ class ExplainedText {
   friend class ExplainedPass;
   void add(const ObservedTokens& tokens, size_t count, TokenSide side);
   void choose(const ModelFolder& folder, const Observation& seen, const AttributionOptions& options);
+  void choose_label(const ModelFolder& folder, const Observation& seen, const AttributionOptions& options);
   int32_t token_to_explain(const Tokenizer& tokenizer, const AttributionOptions& options) const;
 
   const Model& model_;
@@ -61,8 +62,9 @@ class ExplainedText {
   int64_t sources_ = 0;
   std::vector<double> rows_;
   int32_t row_ = 0;        // that predicts, in its sequence of the last stack
-  int32_t explained_ = 0;  // the token
-  Tensor second_;          // the vector of the second text
+  int32_t explained_ = 0;  // the token, or the label
+  bool of_label_ = false;
+  Tensor second_;  // the vector of the second text
   Replacement of_source_, of_target_;
   AttributionReport known_;
 };

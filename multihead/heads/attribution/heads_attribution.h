@@ -3,8 +3,8 @@
 //   mh::AttributionReport found = mh::heads_attribution(folder, "two dogs run .");          // of the last word's log-probability
 //   found.of(mh::AttributionMethod::kRollout)[2]                               // of token 2 of found.tokens
 //
-// What is explained, F: the log-probability (natural logarithm) of one token; of two texts of an encoder, the cosine of their
-// vectors. A is a head's weights [queries, keys], mean_h their mean over the heads of an attention, w the rows of the last
+// What is explained, F: the log-probability (natural logarithm) of one token; of a classifier the logit of a label; of two texts
+// of an encoder, the cosine of their vectors. A is a head's weights [queries, keys], mean_h their mean over the heads of an attention, w the rows of the last
 // states that F is made of (weights that sum to 1: one row, or those of a sentence's pooling), I the identity.
 //
 //   attention            w mean_h A of the last layer; a translator's source by cross-attention, its target by self-attention
@@ -73,6 +73,9 @@ struct AttributionOptions {
   /// Another token in its place, as the vocabulary or as a text has it. Of a causal model without `position`: what comes after
   /// the text.
   std::string target_token = {};
+  /// Of a classifier: the label whose logit is explained, by its name or number; empty: the one with the largest logit (of a
+  /// classifier of tokens: at `position`).
+  std::string label = {};
   std::string target = {};  // a translator's translation; empty: its greedy one
   TextLanguages languages = {};
   int32_t steps = 64;               // of integrated gradients
@@ -80,7 +83,7 @@ struct AttributionOptions {
   /// Called with one line worth knowing: that the text was cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
 
-  /// All but what is asked: position, target and its token.
+  /// All but what is asked: position, label, target and its token.
   template <class V>
   void visit(V& v) {
     constexpr const char* kGroup = "Attribution";
@@ -115,9 +118,10 @@ struct MethodScores {
 struct AttributionReport {
   std::vector<ReadToken> tokens = {};  // source tokens, then those of the target before what is explained
   std::string translation = {};
-  int position = -1;           // AttributionOptions::position; -1: of two texts
-  std::string explained = {};  // the token whose log-probability F is; empty: F is a cosine
-  int32_t explained_id = -1;   // its number
+  int position = -1;           // AttributionOptions::position; -1: of two texts, or of a text's label
+  std::string label = {};      // whose logit F is; empty: F is no logit
+  std::string explained = {};  // the token whose log-probability F is; empty: F is a logit or a cosine
+  int32_t explained_id = -1;   // the number of the token or label
   std::string second = {};     // the second text of that cosine
   double score = 0;            // F
   std::string source_replacement = {}, target_replacement = {};  // what stands for a replaced token
@@ -130,7 +134,7 @@ struct AttributionReport {
   const std::vector<double>& of(AttributionMethod method) const;
 };
 
-/// Throws UsageError on a text without tokens, a position or token that is not there, an encoder without a head for words (give two texts), a text too long for a
+/// Throws UsageError on a text without tokens, a position or token that is not there, an encoder without a head for words that is no classifier (give two texts), a label that is not there or of a model that is no classifier, a text too long for a
 /// flow that was asked for, and on differential heads where norms are asked for; Error on what is not finite.
 AttributionReport heads_attribution(const ModelFolder& folder, const std::string& text,
                                     const AttributionOptions& options = {});

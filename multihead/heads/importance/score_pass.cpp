@@ -1,6 +1,7 @@
 #include "multihead/heads/importance/score_pass.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "multihead/autograd/ops.h"
@@ -9,6 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/batch/plan_batches.h"
+#include "multihead/models/label_head.h"
 #include "multihead/tensor/cosine.h"
 
 namespace mh {
@@ -63,6 +65,14 @@ Var ScorePass::last_states(const ScoredModel& model) {
     return model.sentences().vectors(context_, batch_.text.view(),
                                      false);  // a corpus is read without the prompt
   const bool translates = kind_ == ScoreKind::kTranslation;
+  if (kind_ == ScoreKind::kLabels) {
+    const Model& classifier = *model.folder().model;
+    const Var logits = classifier.label_logits(context_, classifier.read(context_, batch_.text.view(), {}),
+                                               batch_.text.view());
+    std::vector<int32_t> rows = batch_.rows;
+    if (!classifier.label_head()->of_tokens()) std::iota(rows.begin(), rows.end(), 0);  // one of each text
+    return ops::pick(tape_, logits, rows, batch_.tokens);
+  }
   const Var all = model.folder().model->read(context_, batch_.text.view(),
                                              translates ? batch_.target.input.view() : Sequences());
   const Var read = take_rows(tape_, all, batch_.rows);
@@ -79,9 +89,14 @@ std::vector<double> ScorePass::scores(ConstMatrixView references, VocabularyScra
       found.push_back(cosine({vectors.row(s), size}, {references.row(s), size}));
     return found;
   }
-  NextWords words(*head_, context_, states_,
-                  {.offsets = batch_.predictions.offsets(), .positions = batch_.positions});
-  const std::vector<float> each = words.log_probabilities(batch_.tokens, scratch);
+  std::vector<float> each;
+  if (kind_ == ScoreKind::kLabels) {
+    for (int64_t i = 0; i < states_.rows(); ++i) each.push_back(states_.value()(i, 0));
+  } else {
+    NextWords words(*head_, context_, states_,
+                    {.offsets = batch_.predictions.offsets(), .positions = batch_.positions});
+    each = words.log_probabilities(batch_.tokens, scratch);
+  }
   for (int32_t s = 0; s < batch_.predictions.sequences(); ++s) {
     double sum = 0;
     for (int32_t i = batch_.predictions.begin(s); i < batch_.predictions.end(s); ++i)
@@ -97,6 +112,7 @@ Var ScorePass::sum(ConstMatrixView references, VocabularyScratch& scratch) {
     for (int64_t s = 0; s < others.rows; ++s) std::copy_n(references.row(s), others.cols, others.row(s));
     return ops::sum(tape_, ops::cosines(tape_, states_, tape_.constant(others)));
   }
+  if (kind_ == ScoreKind::kLabels) return ops::sum(tape_, states_);
   NextWords words(*head_, context_, states_,
                   {.offsets = batch_.predictions.offsets(), .positions = batch_.positions});
   CrossEntropySums sums;

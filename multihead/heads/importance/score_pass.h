@@ -65,7 +65,7 @@ class ScorePass {
   ListSites listed_;
   Context context_;
   const VocabularyHead* head_ = nullptr;
-  Var states_;  // vectors, or the states that words are predicted from, a row for each prediction
+  Var states_;  // vectors, logits of labels, or the states that words are predicted from, a row for each prediction
 };
 
 }  // namespace mh

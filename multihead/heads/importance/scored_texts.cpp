@@ -13,7 +13,9 @@
 #include "multihead/batch/check_ids.h"
 #include "multihead/folders/mask_token.h"
 #include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/importance/score_pass.h"
 #include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/models/label_head.h"
 
 namespace mh {
 namespace {
@@ -51,10 +53,51 @@ void mask_words(ScoredText& text, const std::vector<std::pair<int32_t, int32_t>>
   }
 }
 
+/// The rows that get labels: of a text's the first stands for the text. offsets: of the tokens.
+void predict_labels(ScoredText& text, const std::vector<std::pair<int32_t, int32_t>>& offsets,
+                    bool of_tokens) {
+  for (size_t i = 0; i < text.ids.size(); ++i) {
+    if (of_tokens && offsets[i] == std::pair(0, 0)) continue;  // a special token
+    text.rows.push_back(static_cast<int32_t>(i));
+    if (!of_tokens) return;
+  }
+}
+
+/// Gives each row its label: the one that is asked for, or the one of the largest logit.
+void choose_labels(const ModelFolder& folder, ScoredTexts& all, const ScoredTextsOptions& options) {
+  const LabelHead& head = *folder.model->label_head();
+  for (ScoredText& text : all.texts) text.tokens.assign(text.rows.size(), 0);
+  if (!options.label.empty()) {
+    const int32_t label = folder.labels->number_of(options.label);
+    for (ScoredText& text : all.texts) std::fill(text.tokens.begin(), text.tokens.end(), label);
+    return;
+  }
+  Tape tape;
+  Context context{.tape = tape};
+  for (const std::vector<int64_t>& numbers : plan_scored(all, options.read.observe.max_batch_tokens)) {
+    tape.clear();
+    Batch batch;
+    for (const int64_t n : numbers)
+      batch.add(all.texts[static_cast<size_t>(n)].ids, n, all.texts[static_cast<size_t>(n)].types);
+    const Var states = folder.model->read(context, batch.view(), {});
+    const ConstMatrixView logits = folder.model->label_logits(context, states, batch.view()).value();
+    for (size_t s = 0; s < numbers.size(); ++s) {
+      ScoredText& text = all.texts[static_cast<size_t>(numbers[s])];
+      for (size_t i = 0; i < text.rows.size(); ++i) {
+        const int64_t row = head.of_tokens() ? batch.ragged.begin(static_cast<int32_t>(s)) + text.rows[i]
+                                             : static_cast<int64_t>(s);
+        const float* const first = logits.row(row);
+        text.tokens[i] = static_cast<int32_t>(std::max_element(first, first + logits.cols) - first);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 ScoreKind score_kind(const ModelFolder& folder) {
   if (translates(folder)) return ScoreKind::kTranslation;
+  if (folder.labels) return ScoreKind::kLabels;
   if (!folder.model->predicts()) return ScoreKind::kVectors;
   return is_causal(folder) ? ScoreKind::kNextTokens : ScoreKind::kMaskedWords;
 }
@@ -74,6 +117,8 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
   if (!(options.masked > 0 && options.masked <= 1))
     throw UsageError(
         fmt::format("`masked` is {}; expected a share above 0 and at most 1 of the tokens", options.masked));
+  if (!options.label.empty() && !folder.labels)
+    throw UsageError(fmt::format("`label`: this model gives no labels; leave '{}' out", options.label));
   const ModelFacts facts = folder.model->facts();
   ScoredTexts found{.kind = score_kind(folder)};
   std::optional<int32_t> mask;
@@ -106,10 +151,13 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
         case ScoreKind::kMaskedWords:
           mask_words(text, block->source.offsets[i], *mask, options.masked, random);
           break;
+        case ScoreKind::kLabels:
+          predict_labels(text, block->source.offsets[i], folder.model->label_head()->of_tokens());
+          break;
         case ScoreKind::kVectors:
           break;
       }
-      if (found.kind != ScoreKind::kVectors && text.tokens.empty()) {
+      if (found.kind != ScoreKind::kVectors && text.rows.empty()) {
         silent.add(block->lines[i]);
         continue;
       }
@@ -117,6 +165,7 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
     }
   }
   silent.tell(found.kind == ScoreKind::kNextTokens ? "of one token, which nothing predicts"
+              : found.kind == ScoreKind::kLabels   ? "without a token that gets a label"
                                                    : "without a word that could be masked",
               options.read.remark);
   found.read = {.sentences = std::ssize(found.texts), .targets = reader.targets_read()};
@@ -125,6 +174,7 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
         fmt::format("{} has no line of which something can be scored; a causal model needs "
                     "lines of at least two tokens",
                     corpus.name()));
+  if (found.kind == ScoreKind::kLabels) choose_labels(folder, found, options);
   return found;
 }
 

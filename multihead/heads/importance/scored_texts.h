@@ -4,6 +4,8 @@
 //   a causal model                  log p of each token after the first, given those before it, summed
 //   an encoder that predicts words  log p of the words behind masks: about 15 % of the sentence's tokens are masked at once
 //                                   (Devlin et al. 2019), special tokens never, at least one, chosen by the seed
+//   a classifier                    the logit of a label: the one that is asked for, else the one with the largest logit; of a
+//                                   classifier of tokens the sum over the tokens that are not special
 //   any other                       the cosine of the sentence's vector to another vector
 //
 // Logarithms are natural.
@@ -11,6 +13,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "multihead/base/enum_names.h"
@@ -19,10 +22,11 @@
 
 namespace mh {
 
-enum class ScoreKind { kTranslation, kNextTokens, kMaskedWords, kVectors };
+enum class ScoreKind { kTranslation, kNextTokens, kMaskedWords, kLabels, kVectors };
 inline constexpr EnumNames<ScoreKind> kScoreKindNames = {{"translation", ScoreKind::kTranslation},
                                                          {"next-tokens", ScoreKind::kNextTokens},
                                                          {"masked-words", ScoreKind::kMaskedWords},
+                                                         {"labels", ScoreKind::kLabels},
                                                          {"vectors", ScoreKind::kVectors}};
 
 /// What can be scored of a model.
@@ -34,7 +38,7 @@ struct ScoredText {
   std::vector<int32_t> types = {};   // of pairs (batch/batch.h); empty: all of type 0
   std::vector<int32_t> target = {};  // of a translator, without end token
   std::vector<int32_t> rows = {};    // the rows of the text, or of the target, that predict something
-  std::vector<int32_t> tokens = {};  // what they should predict
+  std::vector<int32_t> tokens = {};  // what they should predict; of a classifier their labels
 
   /// What counts against the size of a batch.
   int64_t size() const;
@@ -45,7 +49,7 @@ struct ScoredTexts {
   CorpusRead read = {};
   std::vector<ScoredText> texts = {};
 
-  /// How many tokens are predicted.
+  /// How many tokens, or labels, are predicted.
   int64_t predictions() const;
 };
 
@@ -55,6 +59,8 @@ inline constexpr const char* kImportanceGroup = "Importance";
 struct ScoredTextsOptions {
   double masked = 0.15;
   uint64_t seed = 1;
+  /// Of a classifier: whose logit scores a text, by its name or number; empty: the one with the largest logit.
+  std::string label = {};
   ObserveHeadsOptions read = {};
 
   template <class V>
@@ -65,13 +71,18 @@ struct ScoredTextsOptions {
        .rare = true});
     v("seed", seed, {},
       {.group = kImportanceGroup, .help = "Seed of the masks and the random orders", .rare = true});
+    v("label", label, {},
+      {.group = kImportanceGroup,
+       .help = "Label of a classifier whose logit is the score; without: the best one of each text",
+       .value = "LABEL"});
     read.visit(v);
   }
 };
 
 /// Reads the corpus from where it is to its end; its token ids stay in memory. Sentences of which nothing can be predicted (a
 /// causal model's of one token, none but special tokens) are left out, and a remark says how many and which first. Throws as CorpusReader does, FormatError when no sentence
-/// is left, and UsageError where words are to be masked and the tokenizer has no mask token.
+/// is left, and UsageError where words are to be masked and the tokenizer has no mask token, on a label that is not there and of a
+/// model that is no classifier.
 ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
                               const ScoredTextsOptions& options);
 

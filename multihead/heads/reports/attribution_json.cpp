@@ -7,8 +7,13 @@ std::string attribution_json(const AttributionReport& found, const std::string& 
                              const std::string& text) {
   HeadsJson json = json_of_model(model);
   json["text"] = text;
-  json["explained"] = found.explained.empty() ? "cosine" : "log-probability";
-  if (found.explained.empty()) {
+  const bool of_label = !found.label.empty();
+  json["explained"] = of_label ? "logit" : found.explained.empty() ? "cosine" : "log-probability";
+  if (of_label) {
+    json["label"] = found.label;
+    json["label_id"] = found.explained_id;
+    if (found.position >= 0) json["position"] = found.position;
+  } else if (found.explained.empty()) {
     json["second"] = found.second;
   } else {
     json["position"] = found.position;

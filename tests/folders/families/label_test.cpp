@@ -100,6 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
         Classifier{"bert_pairs", kTexts, LabelScores::kSoftmax, {"entailment", "neutral", "contradiction"}},
         Classifier{"bert_regression", kTexts, LabelScores::kLogits, numbered(1)},
         Classifier{"bert_tokens", kTokens, LabelScores::kSoftmax, {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}},
+        Classifier{"bert_words", kTokens, LabelScores::kSoftmax, {"O", "B-PER", "I-PER"}},
         Classifier{"roberta_texts", kTexts, LabelScores::kSigmoid, {"joy", "anger", "fear", "love"}},
         Classifier{"roberta_tokens", kTokens, LabelScores::kSoftmax, numbered(7)},
         Classifier{"xlm_roberta_ranker", kTexts, LabelScores::kSigmoid, numbered(1)},
@@ -127,8 +128,9 @@ fs::path with_config(const test::ScratchFolder& scratch, const nlohmann::json& f
 TEST(LabelsOfConfig, ThatDisagreeWithTheWeightsAreRefused) {
   const test::ScratchFolder scratch;
   const fs::path folder = with_config(scratch, {{"id2label", {{"3", "odd"}}}});
-  EXPECT_THAT([&] { load_model_folder(folder); },
-              ThrowsMessage<FormatError>(HasSubstr("shape of classifier.weight: expected [4,14], got [3,14]")));
+  EXPECT_THAT(
+      [&] { load_model_folder(folder); },
+      ThrowsMessage<FormatError>(HasSubstr("shape of classifier.weight: expected [4,14], got [3,14]")));
 }
 
 TEST(LabelsOfConfig, WithoutNamesAreRefused) {

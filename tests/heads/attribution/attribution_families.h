@@ -58,6 +58,21 @@ inline ModelFolder attribution_encoder(bool words = true) {
   return attribution_folder(std::make_unique<EncoderModel>(config), std::move(tokenizer));
 }
 
+/// Its labels: of texts by one layer or two, or of tokens.
+inline ModelFolder attribution_classifier(LabelRows rows, std::optional<LabelDense> dense = {}) {
+  Tokenizer tokenizer = attribution_tokenizer();
+  EncoderConfig config = encoder_config();
+  config.embedding.vocabulary = tokenizer.size();
+  config.max_positions = 43;
+  config.masked_words.reset();
+  config.pooler = rows == LabelRows::kPooled;
+  config.labels = LabelConfig{.labels = 3, .rows = rows, .dense = dense};
+  ModelFolder folder = attribution_folder(std::make_unique<EncoderModel>(config), std::move(tokenizer));
+  folder.labels = Labels{.of = rows == LabelRows::kTokens ? LabelsOf::kTokens : LabelsOf::kTexts,
+                         .names = {"joy", "anger", "fear"}};
+  return folder;
+}
+
 /// Two heads of values for six of queries.
 inline ModelFolder attribution_llama() {
   Tokenizer tokenizer = attribution_tokenizer();

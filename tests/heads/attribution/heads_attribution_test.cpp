@@ -43,6 +43,9 @@ class AttributionOfFamilies : public testing::TestWithParam<AttributionCase> {
   const ExplainedText text_{folder_, kAttributionText, asked()};
 };
 
+/// Of models that explain the probability of a word.
+class AttributionOfWords : public AttributionOfFamilies {};
+
 double sum_of(const std::vector<double>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), 0.0);
 }
@@ -231,7 +234,7 @@ TEST_P(AttributionOfFamilies, BatchesChangeNothing) {
       EXPECT_NEAR(all.methods[m].scores[i], few.methods[m].scores[i], 1e-4);
 }
 
-TEST_P(AttributionOfFamilies, AnotherTokenHasItsOwnProbability) {
+TEST_P(AttributionOfWords, AnotherTokenHasItsOwnProbability) {
   const AttributionReport found = heads_attribution(
       folder_, kAttributionText,
       asked({.methods = {AttributionMethod::kRollout}, .position = 1, .target_token = "park"}));
@@ -246,7 +249,7 @@ TEST_P(AttributionOfFamilies, AnotherTokenHasItsOwnProbability) {
       << "attention does not know what is asked";
 }
 
-TEST_P(AttributionOfFamilies, RefusesTokensThatAreNotThere) {
+TEST_P(AttributionOfWords, RefusesTokensThatAreNotThere) {
   EXPECT_THAT([&] { heads_attribution(folder_, kAttributionText, asked({.position = 99})); },
               ThrowsMessage<UsageError>(
                   HasSubstr("there is no token 99 whose probability could be explained; give")));
@@ -267,14 +270,89 @@ TEST_P(AttributionOfFamilies, RefusesTokensThatAreNotThere) {
                UsageError);
 }
 
+/// The logits of a text's labels, in float32.
+std::vector<float> logits_of(const ModelFolder& folder, const std::vector<int32_t>& ids, int64_t row) {
+  Tape tape;
+  Context context{.tape = tape};
+  Batch batch;
+  batch.add(ids, 0);
+  const Var logits =
+      folder.model->label_logits(context, folder.model->read(context, batch.view(), {}), batch.view());
+  return {logits.value().row(row), logits.value().row(row) + logits.cols()};
+}
+
+TEST(AttributionOfLabels, ExplainsTheLogitThatIsAskedFor) {
+  const ModelFolder folder = test::attribution_classifier(LabelRows::kMean, LabelDense());
+  for (const char* label : {"joy", "anger", "2"}) {
+    const ExplainedText text(folder, kAttributionText, {.label = label});
+    const int32_t number = folder.labels->number_of(label);
+    EXPECT_EQ(text.known().label, folder.labels->names[static_cast<size_t>(number)]);
+    EXPECT_EQ(text.known().explained_id, number);
+    EXPECT_EQ(text.known().position, -1);
+    EXPECT_NEAR(text.known().score, logits_of(folder, text.ids(), 0)[static_cast<size_t>(number)], 1e-6);
+    EXPECT_NEAR(text.known().replaced_score,
+                logits_of(folder, text.all_replaced(), 0)[static_cast<size_t>(number)], 1e-6);
+  }
+  const ExplainedText best(folder, kAttributionText, {});
+  const std::vector<float> logits = logits_of(folder, best.ids(), 0);
+  EXPECT_EQ(best.known().explained_id, std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+TEST(AttributionOfLabels, OfATokenIsItsOwn) {
+  const ModelFolder folder = test::attribution_classifier(LabelRows::kTokens);
+  for (int position = 0; position < 3; ++position) {
+    const ExplainedText text(folder, kAttributionText, {.position = position, .label = "fear"});
+    EXPECT_EQ(text.known().position, position);
+    EXPECT_NEAR(text.known().score, logits_of(folder, text.ids(), position)[2], 1e-6);
+  }
+}
+
+TEST(AttributionOfLabels, ThatIsNotThereIsAnError) {
+  const ModelFolder texts = test::attribution_classifier(LabelRows::kFirst),
+                    tokens = test::attribution_classifier(LabelRows::kTokens);
+  const auto explain = [](const ModelFolder& folder, const AttributionOptions& options) {
+    return [&folder, options] { heads_attribution(folder, kAttributionText, options); };
+  };
+  EXPECT_THAT(explain(texts, {.label = "love"}),
+              ThrowsMessage<UsageError>("there is no label 'love'; there are joy, anger, fear"));
+  EXPECT_THAT(explain(texts, {.position = 1}),
+              ThrowsMessage<UsageError>(HasSubstr("labels to whole texts: leave the token out")));
+  EXPECT_THAT(explain(tokens, {.position = 99}),
+              ThrowsMessage<UsageError>(HasSubstr("no token 99 whose label could be explained")));
+  EXPECT_THAT(explain(texts, {.target_token = "dogs"}),
+              ThrowsMessage<UsageError>(HasSubstr("leave the other token out")));
+  const ModelFolder words = test::attribution_encoder();
+  EXPECT_THAT(explain(words, {.label = "joy"}),
+              ThrowsMessage<UsageError>("this model gives no labels; leave 'joy' out"));
+}
+
+AttributionCase word_case(int number) {
+  const AttributionCase all[] = {
+      {"Encoder", [] { return test::attribution_encoder(); }},
+      {"Llama", test::attribution_llama},
+      {"TranslatorPost", [] { return test::attribution_translator(); }},
+      {"TranslatorPre", [] { return test::attribution_translator(NormPlacement::kPre); }}};
+  return all[number];
+}
+
+const auto kCaseName = [](const auto& each) { return std::string(each.param.name); };
+const auto kWordCases = testing::Values(word_case(0), word_case(1), word_case(2), word_case(3));
+INSTANTIATE_TEST_SUITE_P(Families, AttributionOfWords, kWordCases, kCaseName);
+INSTANTIATE_TEST_SUITE_P(Families, AttributionOfFamilies, kWordCases, kCaseName);
 INSTANTIATE_TEST_SUITE_P(
-    Families, AttributionOfFamilies,
-    testing::Values(AttributionCase{"Encoder", [] { return test::attribution_encoder(); }},
-                    AttributionCase{"Llama", test::attribution_llama},
-                    AttributionCase{"TranslatorPost", [] { return test::attribution_translator(); }},
-                    AttributionCase{"TranslatorPre",
-                                    [] { return test::attribution_translator(NormPlacement::kPre); }}),
-    [](const auto& each) { return std::string(each.param.name); });
+    Classifiers, AttributionOfFamilies,
+    testing::Values(
+        AttributionCase{"Pooled", [] { return test::attribution_classifier(LabelRows::kPooled); }},
+        AttributionCase{"First",
+                        [] { return test::attribution_classifier(LabelRows::kFirst, LabelDense()); }},
+        AttributionCase{"Mean",
+                        [] {
+                          return test::attribution_classifier(
+                              LabelRows::kMean,
+                              LabelDense{.activation = Activation::kGelu, .norm = NormConfig()});
+                        }},
+        AttributionCase{"Tokens", [] { return test::attribution_classifier(LabelRows::kTokens); }}),
+    kCaseName);
 
 }  // namespace
 }  // namespace mh

@@ -31,8 +31,9 @@ using testing::HasSubstr;
 TEST(HeadImportance, KnowsWhatEachKindOfModelIsScoredBy) {
   std::vector<ScoreKind> kinds;
   for (const ScoredFamily& family : scored_families()) kinds.push_back(family.texts.kind);
-  EXPECT_THAT(kinds, testing::ElementsAre(ScoreKind::kTranslation, ScoreKind::kNextTokens,
-                                          ScoreKind::kMaskedWords, ScoreKind::kVectors));
+  EXPECT_THAT(kinds,
+              testing::ElementsAre(ScoreKind::kTranslation, ScoreKind::kNextTokens, ScoreKind::kMaskedWords,
+                                   ScoreKind::kLabels, ScoreKind::kLabels, ScoreKind::kVectors));
 }
 
 // A corpus is read without the prompt of a sentence model, so there is none to leave out of the pooling.
@@ -352,7 +353,7 @@ TEST(HeadImportance, RefusesWhatCannotBe) {
   };
   const HeadsText one{.sources = {"two dogs run in the park"}}, word{.sources = {"a", ""}},
       many = lines_of_importance(false);
-  EXPECT_THAT(message(families[3], one, {}), HasSubstr("give at least two lines"));
+  EXPECT_THAT(message(families.back(), one, {}), HasSubstr("give at least two lines"));
   EXPECT_EQ(message(families[3], one, {.measure = ImportanceMeasure::kAblation}), "");
   EXPECT_EQ(message(families[1], one, {}), "") << "one sentence is enough where words are predicted";
   EXPECT_THAT(message(families[1], many, {.heads = {HeadPattern("encoder.*")}}),
@@ -363,6 +364,29 @@ TEST(HeadImportance, RefusesWhatCannotBe) {
   EXPECT_THAT(message(families[1], {.sources = many.sources, .targets = many.sources}, {}),
               HasSubstr("reads one text"));
   EXPECT_THAT(message(families[1], {.sources = {"", " "}}, {}), HasSubstr("the text has no line"));
+}
+
+TEST(HeadImportance, OfLabelsScoresTheOneThatIsAskedFor) {
+  const ScoredModel model = load_scored_model(golden_of_importance("labels/bert_pairs"));
+  const HeadsText text = lines_of_importance(false);
+  const auto scored = [&](const std::string& label) {
+    TextCorpus corpus(text);
+    return ScoredFamily{"labels", load_scored_model(golden_of_importance("labels/bert_pairs")),
+                        read_scored_texts(model.folder(), corpus, {.label = label})};
+  };
+  const std::vector<double> best = scores_with(scored(""), nullptr);
+  std::vector<double> most(best.size(), -1e9);
+  for (const char* label : {"entailment", "neutral", "2"}) {
+    const std::vector<double> scores = scores_with(scored(label), nullptr);
+    for (size_t i = 0; i < scores.size(); ++i) most[i] = std::max(most[i], scores[i]);
+  }
+  EXPECT_EQ(best, most);
+  EXPECT_THAT([&] { scored("joy"); },
+              testing::ThrowsMessage<UsageError>(testing::HasSubstr("there is no label 'joy'")));
+  TextCorpus corpus(text);
+  const ScoredModel words = load_scored_model(golden_of_importance("fill/bert"));
+  EXPECT_THAT([&] { read_scored_texts(words.folder(), corpus, {.label = "joy"}); },
+              testing::ThrowsMessage<UsageError>("`label`: this model gives no labels; leave 'joy' out"));
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ inline std::vector<ScoredFamily> scored_families() {
   add("translator", small_translator(lines_of_importance(true).sources, 2), true);
   add("gpt2", load_scored_model(golden_of_importance("generate/gpt2")));
   add("bert", load_scored_model(golden_of_importance("fill/bert")));
+  add("classifier of texts", load_scored_model(golden_of_importance("labels/bert_pairs")));
+  add("classifier of tokens", load_scored_model(golden_of_importance("labels/bert_words")));
   add("sentences", load_scored_model(golden_of_importance("sentences/modes")));
   return all;
 }
