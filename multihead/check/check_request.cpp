@@ -10,6 +10,7 @@
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/gguf_split.h"
+#include "multihead/models/label_head.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
@@ -67,6 +68,12 @@ Json gguf_of(const ModelFolder& folder) {
   return {{"files", files}, {"config", Json::parse(folder.source->read(kConfigFile))}};
 }
 
+/// The site of a classifier's logits; null where the model is none.
+Json labels_site(const ModelFolder& folder) {
+  const LabelHead* const head = folder.model->label_head();
+  return head == nullptr ? Json() : Json(head->site().name());
+}
+
 }  // namespace
 
 std::string check_request(const ModelFolder& folder, const CheckTexts& texts, int threads) {
@@ -88,6 +95,7 @@ std::string check_request(const ModelFolder& folder, const CheckTexts& texts, in
                         {"gguf", gguf_of(folder)},
                         {"kind", name_of(folder.model->kind(), kModelKindNames)},
                         {"logits", folder.model->predicts()},
+                        {"labels", labels_site(folder)},
                         {"threads", threads},
                         {"texts", texts.ids},
                         {"targets", texts.targets},

@@ -49,9 +49,10 @@ from ._view import Page, view
 __version__ = version()
 
 __all__ = [
-    "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError", "Gradients",
-    "Head", "InternalError", "Interrupted", "Label", "LabelledToken", "MissingFileError", "MissingPackageError", "Model", "Observation", "Page", "Remark",
-    "ShapeError", "Study", "Table", "Tokens", "Training", "Translation", "UnknownNameError", "UsageError", "Word", "__version__",
-    "attention", "attention_backward", "bleu", "check", "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads",
-    "studies", "study", "threads", "train", "training_settings", "view",
+    "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError",
+    "Gradients", "Head", "InternalError", "Interrupted", "Label", "LabelledToken", "MissingFileError", "MissingPackageError",
+    "Model", "Observation", "Page", "Remark", "ShapeError", "Study", "Table", "Tokens", "Training", "Translation",
+    "UnknownNameError", "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu", "check", "convert",
+    "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies", "study", "threads", "train", "training_settings",
+    "view",
 ]  # fmt: skip

@@ -28,6 +28,7 @@ def importance(
     layer_by_layer: bool = False,
     masked: float = 0.15,
     seed: int = 1,
+    label: str = "",
     max_batch_tokens: int = 2048,
     source_language: str | None = None,
     target_language: str | None = None,
@@ -49,6 +50,7 @@ def importance(
         layer_by_layer: rank heads within each attention instead of over the whole model.
         masked: share of the words that a model of masked words predicts (0.001 to 1).
         seed: seed of the masks and the random orders.
+        label: label of a classifier whose logit is the score; without: the best one of each text.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.
@@ -75,6 +77,7 @@ def pruning_curve(
     layer_by_layer: bool = False,
     masked: float = 0.15,
     seed: int = 1,
+    label: str = "",
     max_batch_tokens: int = 2048,
     source_language: str | None = None,
     target_language: str | None = None,
@@ -98,6 +101,7 @@ def pruning_curve(
         layer_by_layer: rank heads within each attention instead of over the whole model.
         masked: share of the words that a model of masked words predicts (0.001 to 1).
         seed: seed of the masks and the random orders.
+        label: label of a classifier whose logit is the score; without: the best one of each text.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.

@@ -23,6 +23,11 @@ class CheckSettings(TypedDict, total=False):
     target_language: str | None
 
 
+class ClassifySettings(TypedDict, total=False):
+    strict: bool
+    max_batch_tokens: int
+
+
 class EmbedSettings(TypedDict, total=False):
     strict: bool
     max_batch_tokens: int

@@ -166,6 +166,38 @@ def test_generates_as_the_tool_does(smollm2: mh.Model, tool: Callable[..., str])
     assert scores[0] > scores[1]
 
 
+def test_classifies_as_the_tool_does(tool: Callable[..., str]) -> None:
+    """Texts, pairs, tokens; labels by name; attribution and importance of a label."""
+    path = golden("labels/bert_pairs")
+    model = mh.load(path)
+    assert model.labels == ("entailment", "neutral", "contradiction") and "classify" in model.can
+    texts, pairs = ["two dogs run.", "a"], ["dogs walk", "the cat sees nothing"]
+    lines = tool("classify", path, "--json", *(f"--text={text}" for text in texts), *(f"--text-pair={pair}" for pair in pairs))
+    for labels, line in zip(model.classify(texts, pair=pairs), lines.splitlines(), strict=True):
+        said = json.loads(line)["labels"]
+        assert [one.name for one in labels] == [one["label"] for one in said]
+        assert [one.score for one in labels] == pytest.approx([one["score"] for one in said])
+        assert sum(one.score for one in labels) == pytest.approx(1)
+    assert model.classify(texts[0], pair=pairs[0]) == model.classify(texts, pair=pairs)[0]
+    with model.edit(mute="encoder.*"):
+        assert model.classify(texts[0]) != mh.load(path).classify(texts[0])
+    words = mh.load(golden("labels/bert_words"))
+    found = words.classify("the cat sees")
+    assert [token.text for token in found] == ["the", "cat", "sees"] and found[1].characters == (4, 7)
+    assert {one.name for one in found[0].labels} == set(words.labels)
+    with pytest.raises(mh.UsageError, match="leave the second texts out"):
+        words.classify("a", pair="b")
+    report = mh.heads.attribution(model, texts[0], label="neutral").report
+    assert report["explained"] == "logit" and report["label"] == "neutral"
+    logit = {one.name: one.logit for one in model.classify(texts[0])}["neutral"]
+    assert report["score"] == pytest.approx(logit)
+    assert mh.heads.importance(model, texts, label="neutral", by="ablation").report["mean_score"] == pytest.approx(
+        np.mean([{one.name: one.logit for one in labels}["neutral"] for labels in model.classify(texts)]), abs=1e-5
+    )
+    with pytest.raises(mh.UsageError, match="no label 'joy'"):
+        mh.heads.importance(model, texts, label="joy")
+
+
 def test_says_what_it_can_do_instead(demo: mh.Model, minilm: mh.Model) -> None:
     for call, words in (
         (lambda: demo.fill("a [MASK] ."), "demo cannot fill: it is a translator; it can translate, score, embed"),

@@ -380,13 +380,17 @@ def computed(request, kind):
     texts = range(len(request["texts"]))
     model, sites, tensors = load(kind, request, "eager"), Sites(), {}
     stack = "encoder" if request["kind"] == "encoder" else "decoder"
-    plain = []
+    plain, labels = [], []
     for text in texts:
         output = model(**inputs_of(request, text), output_hidden_states=not request["modules"])
         if not request["modules"]:
             states_of(request, output, sites)
         if request["logits"]:
             plain.append(logits_of(output)[0])
+        if request["labels"]:
+            labels.append(output.logits if output.logits.dim() == 2 else output.logits[0])  # of a text, or of its tokens
+    if labels:
+        tensors[f"value.{request['labels']}"] = joined(labels)
     if plain:
         tensors[f"value.{stack}.logits"] = joined(plain)
     if request["new_tokens"]:
