@@ -41,6 +41,12 @@ bool has_norms_after_sums(const Model& model, std::string_view stack) {
   return false;
 }
 
+/// What the model calls it: the layers of a decoder are an encoder where tokens see both sides.
+std::string name_in(const Model& model, const OracleStack& stack) {
+  const auto configs = model.stack_configs();
+  return configs.size() == 1 ? configs.front()->name : std::string(stack.name);
+}
+
 /// Null: the family has none.
 Json modules_of(const ModelFolder& folder) {
   const Family* const family = family_named(folder.model_type);
@@ -49,10 +55,11 @@ Json modules_of(const ModelFolder& folder) {
   for (const OracleStack& stack : family->oracle->stacks) {
     Json attentions = Json::array();
     for (const OracleAttention& attention : stack.attentions) attentions.push_back(json_of(attention));
-    stacks.push_back({{"name", stack.name},
+    const std::string stack_name = name_in(*folder.model, stack);
+    stacks.push_back({{"name", stack_name},
                       {"layers", stack.layers},
                       {"states", stack.states},
-                      {"norms_after_sums", has_norms_after_sums(*folder.model, stack.name)},
+                      {"norms_after_sums", has_norms_after_sums(*folder.model, stack_name)},
                       {"attentions", attentions},
                       {"second_linear", stack.second_linear}});
   }

@@ -35,7 +35,13 @@ struct DecoderNames {
 struct DecoderDraft {
   CausalConfig config = {};
   std::vector<std::string> wrong = {}, remarks = {};
+  /// Whether tokens see those behind them, too: these layers are an encoder then, which predicts nothing.
+  bool sees_all = false;
 };
+/// Makes it so. A window of so many tokens becomes one that reaches that many less `fewer` to each side.
+void see_all(DecoderDraft& draft, int32_t fewer = 0);
+/// Returns what is wrong with its configuration.
+std::vector<std::string> problems_of(const DecoderDraft& draft, const ConfigNames& names);
 
 /// Visits the keys that nearly all of these families have under one name.
 template <class V, class Fields>

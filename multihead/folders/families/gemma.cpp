@@ -48,6 +48,8 @@ struct GemmaFields : LlamaFields {
   int32_t full_every = 2;  // where layer_types is missing, each such layer has no window
   // Of Gemma 3.
   std::optional<RopeOfLayers> rope_of_layers = {};
+  /// Whether tokens see those behind them, too, with half of a window on each side.
+  std::optional<bool> both_sides = {};
   double near_base = 10000;
 
   GemmaFields()
@@ -101,6 +103,7 @@ struct Gemma3Fields : GemmaFields {
     v("sliding_window_pattern", full_every, {.low = 1, .high = 1 << 20});
     v("rope_parameters", rope_of_layers);
     v("rope_local_base_freq", near_base, {.low = 1e-3, .high = 1e12});
+    v("use_bidirectional_attention", both_sides);
   }
 };
 
@@ -120,6 +123,8 @@ std::pair<RopePositions, RopePositions> positions_of_layers(const GemmaFields& f
 
 FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_view name) {
   fields.activation = fields.own_activation;
+  // As Gemma3TextConfig makes it: the token itself and half of the others on one side.
+  if (fields.both_sides.value_or(false) && fields.window) fields.window = *fields.window / 2 + 1;
   DecoderDraft draft = llama_draft(kind, fields, name);
   CausalConfig& config = draft.config;
   config.embedding.scaled = true;
@@ -142,6 +147,8 @@ FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_vi
     layer.mask = StackMask::sliding_window(*fields.window);
     layer.rotary = near;
   }
+  // This window counts the token itself, which that of is_causal false does not.
+  if (fields.both_sides.value_or(false) && fields.causal) see_all(draft, 1);
   return llama_plan(kind, fields, std::move(draft), name);
 }
 

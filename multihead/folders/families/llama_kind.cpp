@@ -173,6 +173,7 @@ DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string
 
 FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderDraft draft,
                       std::string_view name) {
+  if (!fields.causal) see_all(draft);
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
   if (!fields.d_head && fields.d_model % fields.heads != 0) {
     draft.wrong.push_back(
@@ -180,8 +181,7 @@ FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderD
   } else if (fields.heads % key_heads != 0) {
     draft.wrong.push_back(no_divisor("num_key_value_heads", key_heads, "num_attention_heads", fields.heads));
   } else {
-    for (std::string& problem : problems_of(draft.config, kDecoderFields))
-      draft.wrong.push_back(std::move(problem));
+    for (std::string& problem : problems_of(draft, kDecoderFields)) draft.wrong.push_back(std::move(problem));
   }
   return decoder_plan({.model_type = kind.model_type,
                        .own = kind.own_tensors,

@@ -31,6 +31,7 @@ struct LlamaFields {
   std::optional<RopeFields> rope = {}, older_rope = {};
   std::optional<int32_t> original_positions = {};  // beside them, it counts before theirs
   std::optional<int32_t> start = 1, end = 2, pad = {};
+  bool causal = true;  // no: tokens see those behind them, too
   // Of windows of keys; families that have none do not look.
   std::optional<int32_t> window = {};
   bool uses_window = false;
@@ -58,6 +59,7 @@ struct LlamaFields {
     v("use_sliding_window", uses_window);
     v("max_window_layers", layers_before_windows, {.low = 0, .high = 1 << 20});
     v("layer_types", layer_types);
+    v("is_causal", causal);
   }
 };
 

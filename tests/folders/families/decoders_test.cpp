@@ -187,8 +187,6 @@ TEST(GptNeoFolder, LayersAreLocalAsEitherFieldSays) {
 TEST(DamagedGemma, ConfigurationsThatDoNotFitAreRefused) {
   for (const DecoderName of : {DecoderName{"gemma2", "capped"}, DecoderName{"gemma3_text", "plain"}}) {
     const test::DamagedGolden damaged(of.family, of.name);
-    damaged.with("use_bidirectional_attention", true,
-                 "use_bidirectional_attention is true; expected a decoder");
     damaged.with("layer_types", {"full_attention"}, "layer_types has 1 entries; expected one for each layer");
     damaged.with("sliding_window", nullptr,
                  "layer_types names \"sliding_attention\", but there is no sliding_window");
