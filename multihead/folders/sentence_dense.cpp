@@ -1,16 +1,18 @@
 #include "multihead/folders/sentence_dense.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <numbers>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "multihead/autograd/ops.h"
+#include "multihead/autograd/plain_loops.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/finite.h"
@@ -44,15 +46,59 @@ struct DenseFields {
   }
 };
 
-SentenceDense::Activation activation_of(const std::string& name, const std::string& file) {
-  const auto is = [&](std::string_view known) {
-    return name.starts_with("torch.nn.modules.") && name.ends_with(known);
-  };
-  if (is(".Tanh")) return SentenceDense::Activation::kTanh;
-  if (is(".Identity")) return SentenceDense::Activation::kIdentity;
-  throw FormatError(
-      fmt::format("{}: activation_function {} is not supported; only Tanh and Identity of torch.nn are", file,
-                  in_quotes(name, kWholeName)));
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+/// The normal distribution's share below x, and its density.
+double below(double x) {
+  return std::erfc(-x / std::numbers::sqrt2) / 2;
+}
+double density(double x) {
+  return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+}
+
+constexpr SentenceActivation kActivations[] = {
+    {.name = "Tanh",
+     .value = [](double x) { return std::tanh(x); },
+     .slope = [](double x) { return 1 - std::tanh(x) * std::tanh(x); }},
+    {.name = "ReLU",
+     .value = [](double x) { return x > 0 ? x : 0; },
+     .slope = [](double x) { return x > 0 ? 1.0 : 0.0; }},
+    {.name = "GELU",
+     .value = [](double x) { return x * below(x); },
+     .slope = [](double x) { return below(x) + x * density(x); }},
+    {.name = "SiLU",
+     .value = [](double x) { return x * sigmoid(x); },
+     .slope = [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }},
+    {.name = "Sigmoid", .value = sigmoid, .slope = [](double x) { return sigmoid(x) * (1 - sigmoid(x)); }}};
+
+/// Null: the identity. torch.nn has its classes in its modules, too: "torch.nn.modules.linear.Identity".
+const SentenceActivation* activation_of(const std::string& given, const std::string& file) {
+  constexpr std::string_view kIdentity = "Identity";
+  const std::string_view name = std::string_view(given).substr(given.rfind('.') + 1);
+  std::vector<std::string_view> known{kIdentity};
+  if (given.starts_with("torch.nn.")) {
+    if (name == kIdentity) return nullptr;
+    for (const SentenceActivation& one : kActivations) {
+      if (name == one.name) return &one;
+    }
+  }
+  for (const SentenceActivation& one : kActivations) known.push_back(one.name);
+  throw FormatError(fmt::format("{}: activation_function {} is not supported; only {} of torch.nn are", file,
+                                in_quotes(given, kWholeName), fmt::join(known, ", ")));
+}
+
+/// Dense is small beside the Transformer, so these are plain loops.
+Var activated(Tape& tape, Var rows, const SentenceActivation& activation) {
+  Var y = ops::detail::filled(tape, rows.rows(), rows.cols(), {rows}, [&](int64_t i, int64_t j) {
+    return static_cast<float>(activation.value(static_cast<double>(rows.value()(i, j))));
+  });
+  tape.record(y, [&tape, rows, y, slope = activation.slope] {
+    ops::detail::pass_on(tape, rows, [&](int64_t i, int64_t j) {
+      return y.gradient()(i, j) * static_cast<float>(slope(static_cast<double>(rows.value()(i, j))));
+    });
+  });
+  return y;
 }
 
 /// The numbers of a tensor of this shape.
@@ -71,7 +117,7 @@ std::vector<float> numbers_of(const SafetensorsFile& weights, const std::string&
 
 }  // namespace
 
-SentenceDense::SentenceDense(Weight w, std::optional<Weight> b, Activation activation)
+SentenceDense::SentenceDense(Weight w, std::optional<Weight> b, const SentenceActivation* activation)
     : activation_(activation) {
   w_.value = std::move(w);
   const bool has_bias = b.has_value();
@@ -82,7 +128,7 @@ SentenceDense::SentenceDense(Weight w, std::optional<Weight> b, Activation activ
 Var SentenceDense::of(Tape& tape, Var rows) const {
   const Var result = affine(tape, rows, affine_);
   require_finite(result.value(), "sentence vectors");  // tanh would make 1 of infinity
-  return activation_ == Activation::kTanh ? ops::tanh(tape, result) : result;
+  return activation_ != nullptr ? activated(tape, result, *activation_) : result;
 }
 
 std::shared_ptr<const SentenceDense> load_sentence_dense(const fs::path& folder, int64_t inputs,
@@ -91,7 +137,7 @@ std::shared_ptr<const SentenceDense> load_sentence_dense(const fs::path& folder,
   DenseFields fields;
   remark_unknown_keys(JsonFile(folder / "config.json"), {.obeyed = keys_of(fields)}, remarks);
   from_json(fields, read_regular_file(config_file), config_file, UnknownKeys::kIgnore);
-  const auto activation = activation_of(fields.activation, config_file);
+  const SentenceActivation* const activation = activation_of(fields.activation, config_file);
   if (fields.residual) throw FormatError(fmt::format("{}: use_residual is not supported", config_file));
   if (fields.input != "sentence_embedding" || fields.output.value_or(fields.input) != fields.input) {
     throw FormatError(fmt::format("{}: expected a layer of the sentence_embedding, got {} to {}", config_file,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "multihead/autograd/affine.h"
@@ -13,12 +14,17 @@
 
 namespace mh {
 
+/// An activation of torch.nn without arguments, and its derivative.
+struct SentenceActivation {
+  std::string_view name;  // of the class in torch.nn
+  double (*value)(double);
+  double (*slope)(double);
+};
+
 class SentenceDense {
  public:
-  enum class Activation { kTanh, kIdentity };
-
-  /// w [in, out], b [1, out].
-  SentenceDense(Weight w, std::optional<Weight> b, Activation activation);
+  /// w [in, out], b [1, out]; activation: null is the identity.
+  SentenceDense(Weight w, std::optional<Weight> b, const SentenceActivation* activation);
   SentenceDense(const SentenceDense&) = delete;
   SentenceDense& operator=(const SentenceDense&) = delete;
 
@@ -30,7 +36,7 @@ class SentenceDense {
  private:
   Parameter w_, b_;
   Affine affine_;
-  Activation activation_;
+  const SentenceActivation* activation_;
 };
 
 /// Reads config.json and model.safetensors of a module's folder; `inputs`: the numbers of a vector before it; remarks: gets a

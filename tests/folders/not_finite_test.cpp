@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -113,14 +114,17 @@ TEST_F(NotFinite, VectorsOfSentences) {
   SentenceModel model = load_sentence_model(std::filesystem::path(goldens_folder()) / "sentences" / "dense");
   EXPECT_NO_THROW(model.vectors(context, batch.view()));
   // A layer with tanh, which would make 1 of infinity.
-  const auto dense = [](float value, SentenceDense::Activation activation) {
+  const auto dense = [](float value, const SentenceActivation* activation) {
     Tensor w(14, 9);
     w.fill(value);
     Tensor b(1, 9);
     b.fill(value);
     return std::make_shared<const SentenceDense>(Weight(std::move(w)), Weight(std::move(b)), activation);
   };
-  for (const auto activation : {SentenceDense::Activation::kTanh, SentenceDense::Activation::kIdentity}) {
+  static constexpr SentenceActivation kTanh{
+      .name = "Tanh", .value = [](double x) { return std::tanh(x); }, .slope = [](double) { return 0.0; }};
+  const SentenceActivation* const activations[] = {&kTanh, nullptr};
+  for (const SentenceActivation* const activation : activations) {
     model.steps = {dense(0.1f, activation)};
     EXPECT_NO_THROW(model.vectors(context, batch.view()));
     model.steps = {dense(kHuge, activation)};

@@ -57,6 +57,15 @@ def behind_a_prompt(folder):
     return model.encode(SENTENCES).astype("float32")
 
 
+def with_activations(folder):
+    """The vectors of a model whose first dense layer has another activation, by its name in torch.nn."""
+    model, vectors = SentenceTransformer(str(folder), device="cpu"), {}
+    for name in ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid"):
+        model[2].activation_function = getattr(torch.nn, name)()
+        vectors[name] = model.encode(SENTENCES).astype("float32")
+    return vectors
+
+
 def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "sentences"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
@@ -82,6 +91,7 @@ def main():
             vectors[name] = model.encode(SENTENCES).astype("float32")
     vectors["modes behind a prompt"] = behind_a_prompt(folder / "modes")
     save_file(vectors, folder / "vectors.safetensors")
+    save_file(with_activations(folder / "dense"), folder / "activations.safetensors")
 
 
 if __name__ == "__main__":

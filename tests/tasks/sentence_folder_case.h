@@ -11,6 +11,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
@@ -28,10 +29,13 @@ inline const std::filesystem::path kSentenceFolders = std::filesystem::path(gold
 
 class SentenceFolder : public testing::Test {
  protected:
+  /// folders: those of tests/goldens/sentences, or others with the same files beside them.
+  explicit SentenceFolder(std::filesystem::path folders = kSentenceFolders) : goldens(std::move(folders)) {}
+
   /// A copy of a golden folder, to be changed.
   std::filesystem::path copy_of(const std::string& name) {
     const std::filesystem::path folder = scratch / (name + std::to_string(copies++));
-    std::filesystem::copy(kSentenceFolders / name, folder, std::filesystem::copy_options::recursive);
+    std::filesystem::copy(goldens / name, folder, std::filesystem::copy_options::recursive);
     return folder;
   }
   static void edit(const std::filesystem::path& file, const std::function<void(nlohmann::json&)>& change) {
@@ -39,14 +43,14 @@ class SentenceFolder : public testing::Test {
     change(document);
     write_file_atomically(file, document.dump());
   }
-  static Tensor vectors_of(const std::filesystem::path& folder) {
-    return embed_text(load_sentence_model(folder), read_lines(kSentenceFolders / "sentences.txt"));
+  Tensor vectors_of(const std::filesystem::path& folder, const EmbedTextOptions& options = {}) const {
+    return embed_text(load_sentence_model(folder), read_lines(goldens / "sentences.txt"), options);
   }
-  static std::vector<float> golden(const std::string& name) {
-    return SafetensorsFile::open(kSentenceFolders / "vectors.safetensors").floats(name);
+  std::vector<float> golden(const std::string& name) const {
+    return SafetensorsFile::open(goldens / "vectors.safetensors").floats(name);
   }
   /// Columns [first, first + found.cols()) of the golden vectors of `name`, which have `width`.
-  static void expect_near(const Tensor& found, const std::string& name, int64_t width, int64_t first = 0) {
+  void expect_near(const Tensor& found, const std::string& name, int64_t width, int64_t first = 0) const {
     const std::vector<float> expected = golden(name);
     ASSERT_EQ(static_cast<size_t>(found.rows() * width), expected.size());
     double most = 0, difference = 0;
@@ -69,6 +73,7 @@ class SentenceFolder : public testing::Test {
     }
   }
 
+  const std::filesystem::path goldens;
   const ScratchFolder scratch;
   int copies = 0;
 };
