@@ -74,7 +74,7 @@ class Reader {
     if (end == word.size()) return read_values(*flag, name);
     const std::string value = word.substr(end + (is_long ? 1 : 0));
     if (flag->most == 0) throw UsageError(name + " takes no value");
-    if (value.empty()) throw UsageError(name + " needs a value");
+    if (value.empty() && !flag->takes_empty) throw UsageError(name + " needs a value");
     flag->given.push_back(value);
   }
 
@@ -140,8 +140,8 @@ void check_value(const Flag& flag, const std::string& value) {
   for (const Flag::Check& check : flag.checks) {
     if (wrong.empty()) wrong = check(value);
   }
-  // An empty path or name would quietly mean that the flag was not given.
-  if (wrong.empty() && value.empty()) wrong = fmt::format("expected {}, got nothing", what_is_expected(flag));
+  if (wrong.empty() && value.empty() && !flag.takes_empty)
+    wrong = fmt::format("expected {}, got nothing", what_is_expected(flag));
   if (!wrong.empty()) throw UsageError(flag.get_name() + ": " + wrong);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "cli/common.h"
 #include "cli/comparison.h"
 #include "cli/embed_lines.h"
+#include "cli/embed_nearest.h"
 #include "cli/head_changes.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
@@ -29,7 +29,6 @@
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/io/npy.h"
 #include "multihead/tasks/embed_text.h"
-#include "multihead/tasks/saved_vectors.h"
 
 namespace mh::cli {
 namespace {
@@ -41,9 +40,8 @@ struct EmbedFlags {
   TextFlags text;
   VectorFormat format = VectorFormat::kJsonLines;
   std::vector<std::string> similarity;  // two texts
-  std::vector<std::string> nearest;     // how many, and the file
-  std::string vectors;                  // of that file
-  std::string pairs;                    // the file of second texts
+  NearestFlags nearest;
+  std::string pairs;  // the file of second texts
   HeadChangeFlags changes;
   EmbedTextOptions options;
   SettingFlags settings;
@@ -68,23 +66,6 @@ std::string json_lines(const EmbedBlock& block, ConstMatrixView rows) {
   }
   return text;
 }
-
-/// Output that appears as it comes on standard output, and as a whole at the end in a file.
-class EmbedOutput {
- public:
-  explicit EmbedOutput(const std::string& path) : path_(path) {}
-  void write(const std::string& output) {
-    if (path_.empty()) return write_text("", output);
-    whole_ += output;
-  }
-  void finish() {
-    if (!path_.empty()) write_text(path_, whole_);
-  }
-
- private:
-  const std::string& path_;
-  std::string whole_;
-};
 
 EmbedInput input_of(const EmbedFlags& flags) {
   return {flags.text.input, flags.pairs};
@@ -138,22 +119,6 @@ void remark_similarity(const SentenceModel& model) {
   }
 }
 
-/// The prompts with which sentence-transformers encodes queries and documents, but for that of every text.
-void remark_prompts(const SentenceModel& model) {
-  std::vector<std::string> found;
-  for (const char* name : {"query", "document", "passage", "corpus"}) {
-    if (std::find(model.prompt_names.begin(), model.prompt_names.end(), name) != model.prompt_names.end())
-      found.push_back(fmt::format("\"{}\"", name));
-  }
-  if (found.empty()) return;
-  const bool one = found.size() == 1;
-  remark(fmt::format("the model has the prompt{} {}, which --nearest does not put before a text; {}",
-                     one ? "" : "s", fmt::join(found, " and "),
-                     model.prompt.empty()
-                         ? fmt::format("write {} there if it was trained so", one ? "it" : "them")
-                         : "each has that of default_prompt_name"));
-}
-
 /// For each line the cosine of its vectors with all heads and with changed ones.
 void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
   EmbedTextOptions whole = options, other = options;
@@ -195,68 +160,24 @@ void write_similarity(const EmbedFlags& flags, const SentenceModel& model, const
   write_text(flags.text.output, fmt::format("{:.6f}\n", similarity_of(rows.view(), 0, 1, model.similarity)));
 }
 
-/// What --nearest was given.
-struct Nearest {
-  int64_t count = 0;
-  std::string file;
-};
-Nearest nearest_of(const std::vector<std::string>& given) {
-  int64_t count = 0;
-  const std::string& text = given[0];
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || stop != text.data() + text.size() || count < 1) {
-    throw UsageError(fmt::format(
-        "--nearest: expected a number of lines, at least 1, and a file; got {} and {}", text, given[1]));
-  }
-  return {count, given[1]};
-}
-
-void write_nearest(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
-  const Nearest wanted = nearest_of(flags.nearest);
-  const std::vector<std::string> candidates = read_text(wanted.file);
-  if (candidates.empty())
-    throw FormatError(wanted.file + " is empty; give sentences to look among, one a line");
-  Embedder embedder(model, options);
-  const Tensor rows = flags.vectors.empty()
-                          ? embedder.vectors({.lines = candidates, .from = {.name = wanted.file}})
-                          : read_vectors(flags.vectors, {.lines_name = wanted.file,
-                                                         .lines = std::ssize(candidates),
-                                                         .dimension = model.dimension});
-  EmbedOutput output(flags.text.output);
-  EmbedInput input = input_of(flags);
-  while (const auto block = input.next()) {
-    const Tensor queries = embedder.vectors(*block);
-    std::string text;
-    const auto nearest = nearest_rows(queries.view(), rows.view(), wanted.count, model.similarity);
-    for (size_t i = 0; i < block->lines.size(); ++i) {
-      text += block->lines[i] + "\n";
-      for (const Neighbour& neighbour : nearest[i]) {
-        text += fmt::format("{:9.4f}  {:>6}  {}\n", neighbour.similarity, neighbour.row + 1,
-                            candidates[static_cast<size_t>(neighbour.row)]);
-      }
-    }
-    output.write(text);
-  }
-  output.finish();
-}
-
 void run(const EmbedFlags& flags) {
-  const bool writes_vectors = flags.similarity.empty() && flags.nearest.empty() && !flags.changes.compare;
+  const bool writes_vectors = flags.similarity.empty() && !flags.nearest.given() && !flags.changes.compare;
   if (writes_vectors && flags.format != VectorFormat::kJsonLines && flags.text.output.empty() &&
       isatty(STDOUT_FILENO) == 1)
     throw UsageError("--format: npy and raw are bytes that no terminal shows; give -o FILE");
   for (const std::string& text : flags.similarity) check_utf8(text, "--similarity");
-  if (!flags.nearest.empty()) nearest_of(flags.nearest);
+  if (flags.nearest.given()) check_nearest(flags.nearest);
   SiteValues changed = changed_heads(flags.changes);
 
   const SentenceModel model = load_sentences(flags.model);
   for (const std::string& line : model.remarks) remark(line);
   model.folder.model->check(changed);
   const EmbedTextOptions options = options_of(flags, changed);
-  if (!flags.similarity.empty() || !flags.nearest.empty()) remark_similarity(model);
-  if (!flags.nearest.empty()) remark_prompts(model);
+  check_prompts(flags.nearest, model, options);  // before texts are read, perhaps from a terminal
+  if (!flags.similarity.empty() || flags.nearest.given()) remark_similarity(model);
   if (!flags.similarity.empty()) return write_similarity(flags, model, options);
-  if (!flags.nearest.empty()) return write_nearest(flags, model, options);
+  if (flags.nearest.given())
+    return write_nearest(flags.nearest, input_of(flags), flags.text.output, model, options);
   if (flags.changes.compare) return write_comparison(flags, model, options);
   write_vectors(flags, model, options);
 }
@@ -279,22 +200,29 @@ void add_embed(Verb& app) {
                          ->type_name("A B")
                          ->excludes(verb->get_option("--input"))
                          ->excludes(format);
-  auto* nearest = verb->add_option("--nearest", flags->nearest,
+  auto* nearest = verb->add_option("--nearest", flags->nearest.count_and_file,
                                    "Print the K lines of FILE that are nearest to each input line instead, "
                                    "with similarity and number")
                       ->expected(2)
                       ->type_name("K FILE")
                       ->excludes(similarity)
                       ->excludes(format);
-  verb->add_option("--vectors", flags->vectors,
-                   "Vectors of the lines of --nearest that were saved before (-o and --format npy)")
-      ->needs(nearest);
+  auto* vectors =
+      verb->add_option("--vectors", flags->nearest.vectors,
+                       "Vectors of the lines of --nearest that were saved before (-o and --format npy)")
+          ->needs(nearest);
+  verb->add_option("--document-prompt-name", flags->nearest.document_prompt,
+                   "Put the prompt of this name before the lines of --nearest, such as document")
+      ->type_name("NAME")
+      ->needs(nearest)
+      ->excludes(vectors);
   verb->add_option("--input-pair", flags->pairs,
                    "Second texts, line by line, which an encoder such as BERT reads together with "
                    "the first ones")
       ->excludes(similarity)
       ->excludes(nearest);
   flags->settings.add(*verb, flags->options);
+  verb->get_option("--prompt-text")->may_be_empty();
   add_head_change_flags(*verb, flags->changes);
   verb->add_flag("--compare", flags->changes.compare,
                  "With --mute, --gate or --replace: print the cosine of each line's vectors with and without "
@@ -312,6 +240,8 @@ void add_embed(Verb& app) {
       "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en\n"
       "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en \\\n"
       "    --vectors test.npy\n"
+      "  echo 'who runs ?' | multihead embed embeddinggemma --nearest 3 test.en \\\n"
+      "    --prompt-name query --document-prompt-name document\n"
       "  multihead embed minilm -i test.en --mute 'encoder.5.self_attention.*' \\\n"
       "    --compare");
   verb->callback([flags] { run(*flags); });

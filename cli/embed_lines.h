@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/common.h"
 #include "cli/progress.h"
 #include "multihead/io/lines.h"
 #include "multihead/tasks/embed_text.h"
@@ -34,6 +35,23 @@ class EmbedInput {
   std::string pairs_file_;
   std::vector<std::string> pairs_;
   LinesFrom from_;
+};
+
+/// Output that appears as it comes on standard output, and as a whole at the end in a file.
+class EmbedOutput {
+ public:
+  explicit EmbedOutput(const std::string& path) : path_(path) {}
+  void write(const std::string& output) {
+    if (path_.empty()) return write_text("", output);
+    whole_ += output;
+  }
+  void finish() {
+    if (!path_.empty()) write_text(path_, whole_);
+  }
+
+ private:
+  const std::string& path_;
+  std::string whole_;
 };
 
 /// The vectors of blocks, with one counter for all of them.

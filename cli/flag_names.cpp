@@ -20,6 +20,7 @@ constexpr OtherName kOtherNames[] = {
     {"", "source_language", "from"},
     {"", "target_language", "to"},
     {"attribution", "methods", "method"},
+    {"embed", "prompt", "prompt-text"},  // that of generate is the text itself
     {"bleu", "tokenizer", "tokenize"},
     {"bleu", "smoothing", "smooth"},
     {"bleu", "smoothing_value", "smooth-value"}};

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/info_parts.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh::cli {
 
@@ -120,11 +122,22 @@ std::string sentences_text(const SentenceModel& model) {
   std::vector<std::string> steps;
   for (const Pooling pooling : model.poolings)
     steps.push_back(fmt::format("{} of the states{}", name_of(pooling, kPoolingNames),
-                                model.unpooled > 0 ? " behind the prompt" : ""));
+                                model.pools_prompt ? "" : " behind the prompt"));
   for (const auto& dense : model.steps) steps.emplace_back(dense ? "a dense layer" : "divided by its length");
   if (model.truncate_dim) steps.push_back(fmt::format("the first {} numbers", *model.truncate_dim));
   return fmt::format("vectors of {} numbers from up to {} tokens: {}", model.dimension, model.longest,
                      fmt::join(steps, ", "));
+}
+
+/// "query 'search: ', document 'text: '"; empty: there is none that has a text.
+std::string prompts_text(const SentenceModel* model) {
+  std::vector<std::string> prompts;
+  if (model == nullptr) return "";
+  for (const SentencePrompt& prompt : model->prompts) {
+    if (!prompt.text.empty())
+      prompts.push_back(fmt::format("{} {}", printable_line(prompt.name), in_quotes(prompt.text)));
+  }
+  return fmt::format("{}", fmt::join(prompts, ", "));
 }
 
 /// "pre-norm", in the line of the model.
@@ -199,9 +212,12 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
                      {"weights", rounded(one.stack.dropout.weights)}};
   json["tokenizer"] = folder.tokenizer ? ordered_json{{"tokens", folder.tokenizer->size()}} : ordered_json();
   if (sentences != nullptr) {
+    ordered_json prompts = ordered_json::object();
+    for (const SentencePrompt& prompt : sentences->prompts) prompts[prompt.name] = prompt.text;
     json["sentences"] = {{"pooling", names_of(sentences->poolings)},
                          {"dimension", sentences->dimension},
-                         {"longest", sentences->longest}};
+                         {"longest", sentences->longest},
+                         {"prompts", prompts}};
   }
   describe_parts(folder, json);
   return json;
@@ -236,6 +252,7 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
   line("tokenizer", folder.tokenizer ? counted(folder.tokenizer->size(), "token") : "none");
   if (!one.heads.empty()) line("on top", fmt::format("{}", fmt::join(one.heads, ", ")));
   if (sentences != nullptr) line("sentences", sentences_text(*sentences));
+  if (const std::string prompts = prompts_text(sentences); !prompts.empty()) line("prompts", prompts);
   return text + parts_table(folder);
 }
 

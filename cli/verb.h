@@ -28,6 +28,8 @@ struct Flag {
   Flag* group(std::string name) { return title = std::move(name), this; }
   Flag* rare(bool wanted = true) { return is_rare = wanted, this; }
   Flag* required() { return is_required = true, this; }
+  /// Its value may be the empty text; of other flags that would quietly mean that they were not given.
+  Flag* may_be_empty() { return takes_empty = true, this; }
   /// It takes so many values each time.
   Flag* expected(size_t from, size_t to) { return least = from, most = to, this; }
   Flag* expected(size_t values) { return expected(values, values); }
@@ -57,7 +59,7 @@ struct Flag {
   std::string title;           // of its group in help
   std::string setting;         // its name in the visit() that it comes from; empty: it comes from none
   size_t least = 1, most = 1;  // values each time
-  bool may_repeat = false, is_required = false;
+  bool may_repeat = false, is_required = false, takes_empty = false;
   bool is_rare = false;  // only --help-all shows it
   std::vector<Check> checks;
   std::vector<Use> uses;

@@ -82,7 +82,8 @@ void read_pooling(const JsonFile& file, SentenceModel& model) {
                               given->number()));
     }
   }
-  if (!config.flag("include_prompt", true)) model.unpooled = tokens_of_prompt(model);
+  model.pools_prompt = config.flag("include_prompt", true);
+  model.unpooled = text_prompt(model, model.prompt).unpooled;
   model.poolings = poolings_of(config);
   model.dimension *= static_cast<int64_t>(model.poolings.size());
 }
@@ -146,10 +147,11 @@ void read_sentence_steps(const fs::path& path, SentenceModel& model) {
   }
 }
 
-Var SentenceModel::vectors(Context& context, const Sequences& tokens, bool has_prompt) const {
+Var SentenceModel::vectors(Context& context, const Sequences& tokens,
+                           std::optional<int32_t> unpooled_tokens) const {
   Tape& tape = context.tape;
   Var rows = pool_states(tape, folder.model->read(context, tokens, {}), *tokens.ragged, poolings,
-                         has_prompt ? unpooled : 0);
+                         unpooled_tokens.value_or(unpooled));
   for (const auto& dense : steps) rows = dense ? dense->of(tape, rows) : unit_rows(tape, rows);
   if (truncate_dim && *truncate_dim < rows.cols())
     rows = ops::block(tape, rows, 0, rows.rows(), 0, *truncate_dim);  // [S, truncate_dim]

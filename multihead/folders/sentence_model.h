@@ -6,7 +6,8 @@
 //   sentence_bert_config.json       beside it: max_seq_length, do_lower_case, processing_kwargs
 //   1_Pooling/config.json           which poolings
 //   2_Dense/config.json, model.safetensors            activation(x W + b) of the pooled vector
-//   config_sentence_transformers.json                 a prompt that comes before every text, truncate_dim, similarity_fn_name
+//   config_sentence_transformers.json                 prompts, one of which may come before every text, truncate_dim,
+//                                                     similarity_fn_name
 //
 // A key of these files that changes vectors is obeyed or refused; one that is not known is named in a remark
 // (folders/sentence_settings.h).
@@ -64,6 +65,11 @@ inline constexpr EnumNames<Similarity> kSimilarityNames = {{"cosine", Similarity
                                                            {"euclidean", Similarity::kEuclidean},
                                                            {"manhattan", Similarity::kManhattan}};
 
+/// A text that comes before other texts, and its name in the folder, such as "query".
+struct SentencePrompt {
+  std::string name, text;
+};
+
 struct SentenceModel {
   ModelFolder folder;
   std::vector<Pooling> poolings = {Pooling::kMean};  // their results stand side by side
@@ -72,22 +78,23 @@ struct SentenceModel {
   std::vector<std::shared_ptr<const SentenceDense>> steps = {};
   int32_t longest = 0;                          // tokens of a sentence, special tokens among them
   bool lowercase = false;                       // the text is put in lower case before its tokeniser sees it
-  std::string prompt = {};                      // comes before every text
+  std::string prompt = {};                      // comes before every text that is given no other
   int64_t dimension = 0;                        // numbers of a vector
   Similarity similarity = Similarity::kCosine;  // for which the vectors were trained
-  /// Names of the folder's further prompts that have a text, such as "query" and "document". None is put before a text.
-  std::vector<std::string> prompt_names = {};
-  /// Tokens at the start of a text, those of `prompt`, whose states no pooling takes (include_prompt: false).
-  int32_t unpooled = 0;
+  std::vector<SentencePrompt> prompts = {};     // all of the folder, with an empty text, too; sorted by names
+  bool pools_prompt = true;                     // no: no pooling takes the states of a prompt's tokens
+  int32_t unpooled = 0;                         // those tokens of `prompt`: include_prompt is false
   /// Of what the steps give only the first numbers are kept, so many (Matryoshka vectors, Kusupati et al. 2022).
   std::optional<int64_t> truncate_dim = std::nullopt;
   /// Lines worth knowing: what was assumed where the folder does not say.
   std::vector<std::string> remarks = {};
 
   /// [S, dimension]: the vectors of token sequences, a site. Sequences without tokens get zeros from the pooling.
-  /// has_prompt: each begins with the prompt, as sentence_tokens() reads texts (sentence_tokens.h).
-  /// Throws ShapeError when `dimension` is not the number of what comes out, and Error when that is not finite.
-  Var vectors(Context& context, const Sequences& tokens, bool has_prompt = true) const;
+  /// unpooled_tokens: how many at the start of each no pooling takes; not given: those of `prompt`, as sentence_tokens() reads
+  /// texts (sentence_tokens.h). Throws ShapeError when `dimension` is not the number of what comes out, and Error when that is
+  /// not finite.
+  Var vectors(Context& context, const Sequences& tokens,
+              std::optional<int32_t> unpooled_tokens = std::nullopt) const;
   /// The sites of the model, and "sentence.vectors".
   std::vector<SiteShape> sites() const;
 };

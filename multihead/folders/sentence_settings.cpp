@@ -123,6 +123,25 @@ void refuse_messages(const JsonNode& settings) {
   }
 }
 
+/// Every prompt, one of them perhaps for all texts. Where one is null, sentence-transformers has an empty one.
+void read_prompts(const JsonNode& settings, SentenceModel& model) {
+  if (const auto prompts = settings.find("prompts")) {
+    if (!prompts->value().is_object()) prompts->fail("expected an object of names and texts");
+    for (const auto& [name, value] : prompts->value().items()) {
+      if (!value.is_null() && !value.is_string())
+        prompts->fail(fmt::format("expected a text for {}", in_quotes(name)));
+      model.prompts.push_back({.name = name, .text = value.is_null() ? "" : value.get<std::string>()});
+    }
+  }
+  const auto name = settings.find("default_prompt_name");
+  if (!name) return;
+  const auto found = std::find_if(model.prompts.begin(), model.prompts.end(),
+                                  [&](const SentencePrompt& prompt) { return prompt.name == name->text(); });
+  if (found == model.prompts.end())
+    settings.fail(fmt::format("default_prompt_name: there is no prompt {}", in_quotes(name->text())));
+  model.prompt = found->text;
+}
+
 }  // namespace
 
 void remark_unknown_keys(const JsonFile& file, const KnownKeys& keys, std::vector<std::string>& remarks) {
@@ -143,19 +162,7 @@ void read_sentence_settings(const fs::path& root, SentenceModel& model) {
                               in_quotes(given->text())));
     model.similarity = *similarity;
   }
-  const auto prompts = file.root().find("prompts");
-  if (const auto name = file.root().find("default_prompt_name")) {
-    const auto prompt = prompts ? prompts->find(name->text().c_str()) : std::nullopt;
-    if (!prompt)
-      file.root().fail(fmt::format("default_prompt_name: there is no prompt {}", in_quotes(name->text())));
-    model.prompt = prompt->text();
-  }
-  if (!prompts || !prompts->value().is_object()) return;
-  for (const auto& [name, text] : prompts->value().items()) {
-    if (!text.is_string()) continue;
-    const auto& words = text.get_ref<const std::string&>();
-    if (!words.empty() && words != model.prompt) model.prompt_names.push_back(name);
-  }
+  read_prompts(file.root(), model);
 }
 
 void read_truncation(const fs::path& root, SentenceModel& model) {

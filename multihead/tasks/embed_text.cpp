@@ -101,9 +101,11 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
   check_settings(options);
   check_sentence_model(model);
   if (options.sites) model.folder.model->check(*options.sites, model.sites());
+  const TextPrompt prompt = chosen_prompt(model, options.prompt_name, options.prompt);
   const std::vector<TextTokens> sentences = sentence_tokens(
       model, lines,
-      {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict});
+      {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict},
+      prompt.text);
   std::vector<ExampleSize> sizes;
   sizes.reserve(sentences.size());
   std::vector<int64_t> lengths;
@@ -136,7 +138,7 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
       const TextTokens& sentence = sentences[static_cast<size_t>(i)];
       tokens.add(sentence.ids, i, sentence.types);
     }
-    const ConstMatrixView vectors = model.vectors(context, tokens.view()).value();
+    const ConstMatrixView vectors = model.vectors(context, tokens.view(), prompt.unpooled).value();
     for (size_t s = 0; s < batch.size(); ++s)
       std::copy_n(vectors.row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));
     done += static_cast<int64_t>(batch.size());

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ namespace mh {
 struct EmbedTextOptions {
   /// The second text of each line, which the model reads as one sequence with it; empty: there are none.
   std::vector<std::string> pairs = {};
+  /// What comes before every text: the prompt of this name, or this text; neither: SentenceModel::prompt. An empty text is none.
+  std::optional<std::string> prompt_name = {}, prompt = {};
   LinesFrom from = {.one = "text"};  // what errors and remarks call the lines
   bool strict = false;               // refuse a line that is too long, which is cut otherwise
   int64_t max_batch_tokens = 2048;   // of one batch; the result does not depend on it
@@ -34,6 +37,13 @@ struct EmbedTextOptions {
   template <class V>
   void visit(V& v) {
     constexpr const char* kGroup = "Text";
+    v("prompt_name", prompt_name, {},
+      {.group = kGroup,
+       .help = "Put the prompt of this name before every text, such as query",
+       .otherwise = "that of default_prompt_name",
+       .value = "NAME"});
+    v("prompt", prompt, {},
+      {.group = kGroup, .help = "Put this text before every text instead; an empty one is none"});
     v("strict", strict, {},
       {.group = kGroup, .help = "Refuse a line that is longer than the model reads; it is cut otherwise"});
     v("max_batch_tokens", max_batch_tokens, {.low = 1},
@@ -46,8 +56,8 @@ struct EmbedTextOptions {
 /// (model.longest) is cut; its closing special token stays. A line without text is what the tokenizer makes of
 /// it, mostly special tokens; where that is nothing at all its vector is 0. Throws FormatError on a line that
 /// is not UTF-8, and with `strict` on one that is too long; UsageError on sites in heads that the
-/// model does not have, on pairs that it does not read or that are not as many as lines, and on a model whose fields
-/// cannot be; Error when vectors are not finite, as of damaged weights.
+/// model does not have, on pairs that it does not read or that are not as many as lines, on a prompt that it does not have,
+/// and on a model whose fields cannot be; Error when vectors are not finite, as of damaged weights.
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
                   const EmbedTextOptions& options = {});
 

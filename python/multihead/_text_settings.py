@@ -29,6 +29,8 @@ class ClassifySettings(TypedDict, total=False):
 
 
 class EmbedSettings(TypedDict, total=False):
+    prompt_name: str | None
+    prompt: str | None
     strict: bool
     max_batch_tokens: int
 

@@ -120,6 +120,8 @@ class TextTasks(ModelFacts):
             progress: as for `translate`.
 
         Keyword Args:
+            prompt_name: put the prompt of this name before every text, such as query (default: that of default_prompt_name).
+            prompt: put this text before every text instead; an empty one is none.
             strict: refuse a line that is longer than the model reads; it is cut otherwise.
             max_batch_tokens: most tokens in a batch (at least 1, default 2048).
         """

@@ -150,6 +150,23 @@ def test_embeds_as_the_tool_does(minilm: mh.Model, tool: Callable[..., str], tmp
     np.testing.assert_allclose(minilm.embed(SENTENCES[0]), vectors[0], atol=1e-6)
 
 
+def test_embeds_behind_prompts(tool: Callable[..., str], tmp_path: Path) -> None:
+    gemma = mh.load(golden("sentence_decoders/gemma"))
+    file = tmp_path / "vectors.npy"
+    tool("embed", gemma.path, "--prompt-name", "query", "--format", "npy", "-o", str(file), texts=SENTENCES)
+    query = gemma.embed(SENTENCES, prompt_name="query")
+    np.testing.assert_array_equal(query, np.load(file))
+    np.testing.assert_array_equal(query, gemma.embed(SENTENCES, prompt="task : search result | query : "))
+    bare = gemma.embed(SENTENCES)
+    assert abs(query - bare).max() > 1e-3
+    np.testing.assert_array_equal(bare, gemma.embed(SENTENCES, prompt=""))
+    with pytest.raises(mh.UsageError, match="has no prompt 'passage'; it has 'STS', 'document', 'query'"):
+        gemma.embed("a", prompt_name="passage")
+    with pytest.raises(mh.UsageError, match="both given"):
+        gemma.embed("a", prompt_name="query", prompt="b")
+    assert "embed" in gemma.can and "generate" not in gemma.can
+
+
 def test_generates_as_the_tool_does(smollm2: mh.Model, tool: Callable[..., str]) -> None:
     printed = tool("generate", smollm2.path, "--prompt", "The sky is", "--max-new-tokens", "12", "--seed", "3")
     text = smollm2.generate("The sky is", max_new_tokens=12, seed=3)

@@ -206,7 +206,9 @@ TEST(EncoderFolders, MayHaveTheTransformerInAFolderOfItsOwn) {
     const std::string name = modules[i]["path"];
     fs::rename(inner + "/" + name, model + "/" + name);
   }
-  fs::remove(inner + "/modules.json");
+  for (const char* name : {"modules.json", "config_sentence_transformers.json"})
+    fs::remove(inner + "/" + name);
+  fs::copy(kEncoders + "dense/config_sentence_transformers.json", model);
   for (const std::string verb :
        {"info --json ", "heads --text 'two dogs run .' --json ", "tokenize --ids ", "embed --quiet "}) {
     const std::string text = "two dogs run .\n";

@@ -139,10 +139,10 @@ TEST(Help, SaysHowManyFlagsItLeavesOut) {
 }
 
 TEST(Help, NamesWhatAFlagTakes) {
-  const std::set<std::string> texts = {"--text",         "--target-text",  "--text-pair", "--prompt",
-                                       "--stop",         "--system",       "--clean",     "--corrupt",
-                                       "--answer",       "--wrong",        "--prefix",    "--second",
-                                       "--target-token", "--source-prefix"};
+  const std::set<std::string> texts = {"--text",         "--target-text",   "--text-pair",  "--prompt",
+                                       "--stop",         "--system",        "--clean",      "--corrupt",
+                                       "--answer",       "--wrong",         "--prefix",     "--second",
+                                       "--target-token", "--source-prefix", "--prompt-text"};
   for (const std::string& verb : kVerbs) {
     const std::string help = help_of(verb);
     for (const std::string& flag : flags_in(help, " +TEXT"))

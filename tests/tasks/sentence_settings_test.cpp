@@ -202,10 +202,18 @@ TEST_F(SentenceKeys, SimilarityAndPromptsAreRead) {
   for (const auto& [name, similarity] : kSimilarityNames)
     EXPECT_EQ(with({{"similarity_fn_name", name}}).similarity, similarity) << name;
   EXPECT_EQ(with({{"similarity_fn_name", nullptr}}).similarity, Similarity::kCosine);
-  EXPECT_THAT(with({{"prompts", {{"query", "query: "}, {"document", ""}}}}).prompt_names,
-              testing::ElementsAre("query"));
-  EXPECT_THAT(with({{"prompts", {{"document", "passage: "}}}, {"default_prompt_name", "query"}}).prompt_names,
-              testing::ElementsAre("document"));
+  const auto prompts = [&](const json& settings) {
+    const SentenceModel model = with(settings);
+    std::string all = model.prompt + "|";
+    for (const SentencePrompt& prompt : model.prompts) all += prompt.name + "=" + prompt.text + ";";
+    return all;
+  };
+  EXPECT_EQ(prompts({{"prompts", {{"query", "query: "}, {"document", ""}}}}), "|document=;query=query: ;");
+  EXPECT_EQ(prompts({{"prompts", {{"document", "passage: "}}}, {"default_prompt_name", "query"}}),
+            "query: |document=passage: ;query=query: ;");
+  edit(folder / "config_sentence_transformers.json",
+       [](json& config) { config["prompts"]["query"] = nullptr; });
+  EXPECT_EQ(prompts(json::object()), "|document=passage: ;query=;");
   EXPECT_THROW(with({{"similarity_fn_name", "maxsim"}}), FormatError);
   expect_refused(folder,
                  "similarity_fn_name: expected one of cosine, dot, euclidean, manhattan, got 'maxsim'");

@@ -203,8 +203,9 @@ TEST_F(PairsOfBert, VectorsAreTheMeanOfTheStatesOfTheSequence) {
   EXPECT_THROW(embed_text(sentences, {first}, {.pairs = {"a", "b"}}), UsageError);
   SentenceModel prompted = load_sentence_model(golden("fill/bert"));
   prompted.prompt = "query: ";
+  EXPECT_NO_THROW(embed_text(prompted, {first}, {.pairs = {second}, .prompt = ""}));
   EXPECT_THAT([&] { embed_text(prompted, {first}, {.pairs = {second}}); },
-              ThrowsMessage<UsageError>(HasSubstr("has a prompt for a single text")));
+              ThrowsMessage<UsageError>(HasSubstr("the prompt 'query: ' is for a single text")));
 }
 
 TEST(Pairs, OfModelsWithOneTypeHaveNoTypes) {

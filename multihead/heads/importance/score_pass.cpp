@@ -62,8 +62,7 @@ ScorePass::ScorePass(Tape& tape, const ScoredModel& model, ScoreKind kind, const
 
 Var ScorePass::last_states(const ScoredModel& model) {
   if (kind_ == ScoreKind::kVectors)
-    return model.sentences().vectors(context_, batch_.text.view(),
-                                     false);  // a corpus is read without the prompt
+    return model.sentences().vectors(context_, batch_.text.view(), 0);  // a corpus is read without the prompt
   const bool translates = kind_ == ScoreKind::kTranslation;
   if (kind_ == ScoreKind::kLabels) {
     const Model& classifier = *model.folder().model;
