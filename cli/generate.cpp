@@ -200,7 +200,7 @@ void add_generate(Verb& app) {
       ->description("Read the prompts from this file (gzip or not), one a line")
       ->excludes(prompt);
   auto* chat = verb->add_option("--chat", flags->chat_file,
-                                "The prompt is a message, which a model with a ChatML template answers; on a "
+                                "The prompt is a message, which the model answers by its chat template; on a "
                                 "terminal without a prompt each line is one. Of a FILE of messages, a JSON "
                                 "object a line with role and content, the last is answered")
                    ->expected(0, 1)

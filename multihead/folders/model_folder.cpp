@@ -172,10 +172,12 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     special = read_tokenizer_config(config, from.path_of(kTokenizerConfigFile));
     folder.chat_template = read_chat_template(config, from.path_of(kTokenizerConfigFile));
     folder.mask_token = special->mask;
+    folder.special_tokens = read_named_tokens(config, from.path_of(kTokenizerConfigFile));
   }
-  if (folder.mask_token.empty() && from.has(kSpecialTokensFile)) {
-    folder.mask_token =
-        read_tokenizer_config(from.read(kSpecialTokensFile), from.path_of(kSpecialTokensFile)).mask;
+  if (from.has(kSpecialTokensFile)) {
+    const std::string json = from.read(kSpecialTokensFile), path = from.path_of(kSpecialTokensFile);
+    if (folder.mask_token.empty()) folder.mask_token = read_tokenizer_config(json, path).mask;
+    folder.special_tokens.merge(read_named_tokens(json, path));
   }
   if (from.has(kChatTemplateFile)) folder.chat_template = from.read(kChatTemplateFile);
   FolderTokenizers tokenizers = from.tokenizers();

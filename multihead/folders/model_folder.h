@@ -93,6 +93,8 @@ struct ModelFolder {
   /// The Jinja template that makes a prompt of chat messages (tokenizer_config.json's chat_template, or
   /// chat_template.jinja); empty: there is none.
   std::string chat_template;
+  /// The special tokens that tokenizer_config.json or special_tokens_map.json names, by their keys: "bos_token", ...
+  std::map<std::string, std::string> special_tokens;
   /// The token that stands for a missing word: mask_token of tokenizer_config.json, or of
   /// special_tokens_map.json; empty: neither says one.
   std::string mask_token;

@@ -91,6 +91,19 @@ std::map<std::string, std::string> read_task_prefixes(std::string_view text, std
   return prefixes;
 }
 
+std::map<std::string, std::string> read_named_tokens(std::string_view text, std::string_view name) {
+  const json document = parse_object(text, name);
+  std::map<std::string, std::string> tokens;
+  for (const char* key :
+       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+    const auto found = document.find(key);
+    if (found == document.end()) continue;
+    const json& token = found->is_object() && found->contains("content") ? (*found)["content"] : *found;
+    if (token.is_string()) tokens.emplace(key, token.get<std::string>());
+  }
+  return tokens;
+}
+
 std::string read_chat_template(std::string_view text, std::string_view name) {
   const json document = parse_object(text, name);
   const auto found = document.find("chat_template");

@@ -29,6 +29,9 @@ std::string write_tokenizer_config(const Tokenizer& tokenizer, const EncoderDeco
 
 /// Returns the "prefix" of each task in task_specific_params that has one. Throws FormatError that starts with `name`.
 std::map<std::string, std::string> read_task_prefixes(std::string_view json, std::string_view name);
+/// Returns the special tokens that a tokenizer_config.json or a special_tokens_map.json names, by their keys: "bos_token", ...; those
+/// that a chat template may write. Throws FormatError that starts with `name`.
+std::map<std::string, std::string> read_named_tokens(std::string_view json, std::string_view name);
 /// Returns chat_template of a tokenizer_config.json, the Jinja text that makes a prompt of messages; of a list
 /// of templates the one named "default". Empty when there is none. Throws FormatError that starts with `name`.
 std::string read_chat_template(std::string_view json, std::string_view name);

@@ -1,39 +1,53 @@
-// The prompts that chat models were trained on. A model comes with a Jinja template that makes a prompt of
-// messages; this library runs no Jinja, but knows the templates of ChatML:
+// The prompts that chat models were trained on. A model comes with a Jinja template that makes a prompt of messages, e.g.
 //
 //   <|im_start|>system\nYou are a helpful AI assistant ...<|im_end|>\n
 //   <|im_start|>user\nHow high is the sky?<|im_end|>\n
 //   <|im_start|>assistant\n
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "multihead/folders/chat_markers.h"
 #include "multihead/tasks/generate_text.h"
 
 namespace mh {
 
 struct ModelFolder;
 
-/// A template of ChatML, and the system message that it adds when there is none.
-struct ChatTemplate {
-  std::optional<std::string> default_system = std::nullopt;
+/// A text for the model, and which of its bytes, [begin, end), are the last message: none where the template does not write it
+/// as one piece.
+struct ChatPrompt {
+  std::string text;
+  size_t begin = 0, end = 0;
+};
 
-  /// Reads a Jinja template: each message between <|im_start|> and <|im_end|>, with or without a default
-  /// system message, as SmolLM2's and Qwen2's are. Returns null when it is another.
-  static std::optional<ChatTemplate> of(const std::string& jinja);
-  /// The template of a model. Throws UsageError when it has none, one that is not known, or a tokenizer to which
-  /// <|im_start|> or <|im_end|> in a text is not one token: a model was trained with whole ones.
+/// A template and what it is given besides messages.
+struct ChatTemplate {
+  std::string jinja;
+  std::map<std::string, std::string> special_tokens = {};  // "bos_token", "eos_token", ...
+  std::string name = "the chat_template";                  // what errors begin with
+  std::optional<std::tm> now = std::nullopt;               // the date that it may write; null: the clock's
+
+  /// The template of a model. Throws UsageError when it has none, or a tokenizer to which a marker that it writes, such as
+  /// <|im_start|>, is not one token: a model was trained with whole ones.
   static ChatTemplate of(const ModelFolder& folder);
 
-  /// The prompt for a message of the user. system: in place of the default one; earlier: the messages before it.
+  /// The prompt for a message of the user. system: the first message; without one the template may add one of its own.
+  /// earlier: the messages before. Throws UsageError that begins with `name`: the template refuses the messages (its own words are
+  /// shown), asks for what is not done here, does not end, or writes no text.
   std::string prompt(const std::string& message, const std::optional<std::string>& system = std::nullopt,
                      std::span<const ChatMessage> earlier = {}) const;
-  /// What stands before the message in it.
-  std::string opening(const std::optional<std::string>& system = std::nullopt,
-                      std::span<const ChatMessage> earlier = {}) const;
+  /// The same, with the place of the message.
+  ChatPrompt placed(const std::string& message, const std::optional<std::string>& system = std::nullopt,
+                    std::span<const ChatMessage> earlier = {}) const;
+  /// The token that ends an answer: the special one that the template writes behind a message of the assistant. Null: it writes
+  /// none.
+  std::optional<int32_t> end_token(const Tokenizer& tokenizer) const;
 };
 
 }  // namespace mh

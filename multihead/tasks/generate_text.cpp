@@ -36,11 +36,12 @@ std::optional<ChatAround> chat_around(const ModelFolder& folder, const GenerateT
 
 std::vector<std::vector<int32_t>> tokens_of(const ModelFolder& folder,
                                             const std::vector<std::string>& prompts,
-                                            const GenerateTextOptions& options) {
+                                            const GenerateTextOptions& options,
+                                            std::optional<ChatAround> chat) {
   const int32_t positions = folder.causal_model().facts().max_positions;
   const int32_t room = std::max(1, std::min(options.generate.max_new_tokens, positions / 2));
   const auto longest = static_cast<size_t>(positions - room);
-  const PromptTokens prompt_tokens(folder, chat_around(folder, options));
+  const PromptTokens prompt_tokens(folder, std::move(chat));
   const std::string new_ones = fmt::format("{} new one{}", room, room == 1 ? "" : "s");
   LongLines long_lines(
       options.from,
@@ -74,13 +75,15 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   if (options.remark && options.earlier.empty() && !folder.generation_remark.empty())
     options.remark(folder.generation_remark);
   const bool beam = options.generate.next_token == NextToken::kBeam;
-  std::vector<std::vector<int32_t>> tokens = tokens_of(folder, prompts, options);
+  const std::optional<ChatAround> chat = chat_around(folder, options);
+  std::vector<std::vector<int32_t>> tokens = tokens_of(folder, prompts, options, chat);
   std::vector<StoppedText> texts;
   for (const auto& prompt : tokens) texts.emplace_back(tokenizer, prompt, options.stop);
 
   GenerateOptions wanted = options.generate;
   folder.generation.complete(wanted);
-  if (options.chat) wanted.end_tokens.push_back(tokenizer.id_of(kChatEnd).value());
+  if (const auto end = chat ? chat->chat.end_token(tokenizer) : std::nullopt)
+    wanted.end_tokens.push_back(*end);
   const auto tell = [&](size_t n, const std::string& piece) {
     if (options.on_text && !piece.empty()) options.on_text(n, piece);
   };

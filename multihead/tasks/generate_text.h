@@ -56,7 +56,7 @@ struct GenerateTextOptions {
       {.group = kGroup,
        .help = "Refuse a prompt that leaves no room for new tokens; its beginning is cut off otherwise"});
     v("chat", chat, {},
-      {.group = kGroup, .help = "The prompts are messages, which a model with a ChatML template answers"});
+      {.group = kGroup, .help = "The prompts are messages, which the model answers by its chat template"});
     v("system", system, {},
       {.group = kGroup,
        .help = "Of a chat: the system message, in place of the template's",

@@ -38,18 +38,21 @@ PromptTokens PromptTokens::without_oldest(size_t messages) const {
 size_t PromptTokens::messages_to_leave_out(const std::string& prompt, size_t longest) const {
   if (!chat_) return 0;
   const std::vector<ChatMessage>& earlier = chat_->earlier;
+  std::vector<size_t> choices{0};  // most templates refuse a chat that an assistant begins
+  for (size_t i = 1; i <= earlier.size(); ++i) {
+    if (i == earlier.size() || earlier[i].role == ChatRole::kUser) choices.push_back(i);
+  }
   // Fewer messages are fewer tokens, so halving finds the number.
-  size_t low = 0, high = earlier.size();
+  size_t low = 0, high = choices.size() - 1;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    if (without_oldest(middle).whole(prompt).size() <= longest) {
+    if (without_oldest(choices[middle]).whole(prompt).size() <= longest) {
       high = middle;
     } else {
       low = middle + 1;
     }
   }
-  while (low > 0 && low < earlier.size() && earlier[low].role != ChatRole::kUser) ++low;
-  return low;
+  return choices[low];
 }
 
 std::vector<int32_t> PromptTokens::whole(const std::string& prompt) const {
@@ -66,15 +69,16 @@ std::vector<int32_t> PromptTokens::whole(const std::string& prompt) const {
 std::vector<int32_t> PromptTokens::cut(const std::string& prompt, size_t longest,
                                        const std::string& where) const {
   const Tokenizer& tokenizer = folder_.source_tokens();
-  Encoding encoding = tokenizer.encode(text_of(prompt), !chat_);
+  const ChatPrompt chat = chat_ ? chat_->chat.placed(prompt, chat_->system, chat_->earlier) : ChatPrompt{};
+  Encoding encoding = tokenizer.encode(chat_ ? chat.text : prompt, !chat_);
   std::vector<int32_t>& tokens = encoding.ids;
   if (tokens.size() <= longest) return whole(prompt);
   const size_t excess = tokens.size() - longest;
   // Tokens [begin, end) may go.
   size_t begin = 0, end = 0;
   if (chat_) {
-    const int32_t first = characters(chat_->chat.opening(chat_->system, chat_->earlier)),
-                  last = first + characters(prompt);
+    const std::string_view text = chat.text;
+    const int32_t first = characters(text.substr(0, chat.begin)), last = characters(text.substr(0, chat.end));
     const auto before = [&](int32_t place) {
       return static_cast<size_t>(std::count_if(encoding.offsets.begin(), encoding.offsets.end(),
                                                [&](const auto& offset) { return offset.first < place; }));

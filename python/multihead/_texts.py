@@ -172,7 +172,7 @@ class TextTasks(ModelFacts):
             max_batch_tokens: most tokens of the prompts and texts that are generated at once (at least 1, default 8192).
             stop: end a text before this string.
             strict: refuse a prompt that leaves no room for new tokens; its beginning is cut off otherwise.
-            chat: the prompts are messages, which a model with a ChatML template answers.
+            chat: the prompts are messages, which the model answers by its chat template.
             system: of a chat: the system message, in place of the template's.
         """
         self._need("generate")

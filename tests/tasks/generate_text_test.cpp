@@ -195,7 +195,8 @@ TEST_F(GenerateText, ALongMessageLosesItsBeginningAndTheTemplateStays) {
   const auto whole = tokenizer.encode_ids(chat.prompt(message, "é"), false);
   ASSERT_EQ(found.size(), 60u);
   ASSERT_GT(whole.size(), 60u);
-  const size_t opening = tokenizer.encode_ids(chat.opening("é"), false).size();
+  const ChatPrompt placed = chat.placed(message, "é");
+  const size_t opening = tokenizer.encode_ids(placed.text.substr(0, placed.begin), false).size();
   EXPECT_TRUE(std::equal(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(opening), whole.begin()));
   EXPECT_TRUE(
       std::equal(found.rbegin(), found.rend() - static_cast<std::ptrdiff_t>(opening), whole.rbegin()));
@@ -204,21 +205,15 @@ TEST_F(GenerateText, ALongMessageLosesItsBeginningAndTheTemplateStays) {
               ThrowsMessage<FormatError>(AllOf(HasSubstr("prompt 1: "), HasSubstr("system message"))));
 }
 
-TEST_F(GenerateText, ChatTemplatesOfChatMlAreKnown) {
+TEST_F(GenerateText, ChatTemplatesWriteThePromptsOfTransformers) {
   const std::string message = "Why is the sky blue?\nSay it.";
-  int known = 0;
+  ASSERT_EQ(test::generate_golden()["chats"].size(), 4u);
   for (const auto& chat : test::generate_golden()["chats"]) {
     SCOPED_TRACE(chat["name"].get<std::string>());
-    const auto found = ChatTemplate::of(chat["template"].get<std::string>());
-    EXPECT_EQ(found.has_value(), chat["name"] != "llama2");
-    if (!found) continue;
-    ++known;
-    EXPECT_EQ(found->prompt(message), chat["prompt"]);
-    EXPECT_EQ(found->prompt(message, "Be short."), chat["with_system"]);
+    const ChatTemplate found{.jinja = chat["template"]};
+    EXPECT_EQ(found.prompt(message), chat["prompt"]);
+    EXPECT_EQ(found.prompt(message, "Be short."), chat["with_system"]);
   }
-  EXPECT_EQ(known, 3);
-  for (const char* broken : {"{{", "{%", "{{ '", "{%-", "{% for message in messages %}", "'", "-%}"})
-    EXPECT_FALSE(ChatTemplate::of(std::string(broken))) << broken;
 }
 
 TEST_F(GenerateText, AChatOfSeveralTurnsIsWrittenMessageByMessage) {
@@ -322,7 +317,7 @@ TEST_F(GenerateText, AChatEndsWithItsEndToken) {
   EXPECT_EQ(found.prompt[0], tokenizer.id_of("<|im_start|>"));
   // Its logit alone is left.
   for (int32_t token = 0; token < tokenizer.size(); ++token) {
-    if (token != tokenizer.id_of(kChatEnd)) options.generate.filters.suppressed.push_back(token);
+    if (token != tokenizer.id_of("<|im_end|>")) options.generate.filters.suppressed.push_back(token);
   }
   const auto ended = generate_text(folder, {"two"}, options).at(0);
   EXPECT_EQ(ended.generated.end, GenerationEnd::kEndToken);
@@ -353,8 +348,9 @@ TEST_F(GenerateText, SaysWhatAFolderCannotDo) {
   }
   EXPECT_THAT([&] { generate_text(with_template(""), {"a"}, chat); },
               ThrowsMessage<UsageError>(HasSubstr("has no chat_template")));
-  EXPECT_THAT([&] { generate_text(with_template("{{ messages }}"), {"a"}, chat); },
-              ThrowsMessage<UsageError>(HasSubstr("is not ChatML")));
+  EXPECT_THAT([&] { generate_text(with_template("{% nosuch %}"), {"a"}, chat); },
+              ThrowsMessage<UsageError>(
+                  AllOf(HasSubstr("the chat_template of "), HasSubstr("Unknown statement: nosuch"))));
   const ModelFolder translator = load_model_folder(fs::path(goldens_folder()) / "marian" / "relu");
   EXPECT_THAT([&] { generate_text(translator, {"a"}); },
               ThrowsMessage<UsageError>(HasSubstr("name a causal model")));
