@@ -33,8 +33,8 @@ struct ChatTemplate {
   std::string name = "the chat_template";                  // what errors begin with
   std::optional<std::tm> now = std::nullopt;               // the date that it may write; null: the clock's
 
-  /// The template of a model. Throws UsageError when it has none, or a tokenizer to which a marker that it writes, such as
-  /// <|im_start|>, is not one token: a model was trained with whole ones.
+  /// The template of a model. Throws UsageError when it has none, or a tokenizer that has a marker that it writes, such as
+  /// <|im_start|>, and cuts it into several tokens: the model was trained with the whole one.
   static ChatTemplate of(const ModelFolder& folder);
 
   /// The prompt for a message of the user. system: the first message; without one the template may add one of its own.

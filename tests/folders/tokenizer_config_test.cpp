@@ -14,6 +14,7 @@
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/text_tokens.h"
+#include "multihead/folders/tokenizer_files.h"
 #include "multihead/text/tokenizer.h"
 #include "tests/support/places.h"
 
@@ -249,6 +250,14 @@ TEST(TokenizerConfig, IsOfTheSourceWhereTheTargetHasATokenizerOfItsOwn) {
   EXPECT_THAT(
       remarks({{"tokenizer_class", "BertTokenizer"}}),
       testing::Contains(HasSubstr("target_tokenizer.json is read as it is written: tokenizer_class")));
+}
+
+TEST(TokenizerConfig, NamesTheTokensOfAChatTemplate) {
+  EXPECT_EQ(read_named_tokens(R"({"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": false},
+                                  "pad_token": null, "unk_token": {"id": 3}, "tokens": "x"})",
+                              "said"),
+            (std::map<std::string, std::string>{{"bos_token", "<s>"}, {"eos_token", "</s>"}}));
+  EXPECT_THROW(read_named_tokens("[]", "said"), FormatError);
 }
 
 TEST(TokenizerConfig, RefusesWhatIsNoSetting) {

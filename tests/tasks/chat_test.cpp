@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -259,7 +260,7 @@ TEST_F(ChatOfFolder, FindsTheMessage) {
   EXPECT_EQ(message_in(with("x").placed("abc")), "");
 }
 
-TEST_F(ChatOfFolder, AMarkerThatTheTokenizerHasNotIsRefused) {
+TEST_F(ChatOfFolder, AMarkerThatTheTokenizerCutsIsRefused) {
   const auto complaint = [&](const std::string& jinja) -> std::string {
     try {
       with(jinja);
@@ -268,8 +269,18 @@ TEST_F(ChatOfFolder, AMarkerThatTheTokenizerHasNotIsRefused) {
     }
     return "accepted";
   };
-  EXPECT_THAT(complaint("{{ '<|nosuch|>' + messages[0].content }}"),
-              EndsWith("has no token <|nosuch|>, which its chat_template writes"));
+  auto document = json::parse(folder.tokenizer->to_json());
+  auto& added = document["added_tokens"];
+  const auto marker = std::find_if(added.begin(), added.end(),
+                                   [](const json& token) { return token["content"] == "<|im_end|>"; });
+  ASSERT_NE(marker, added.end());
+  document["model"]["vocab"]["<|im_end|>"] = (*marker)["id"];
+  added.erase(marker);
+  folder.tokenizer = Tokenizer::from_json(document.dump(), "file");
+  EXPECT_THAT(complaint("{{ '<|im_end|>' + messages[0].content }}"),
+              AllOf(HasSubstr("reads <|im_end|>, which its chat_template writes, as "),
+                    EndsWith("list it among its added tokens")));
+  EXPECT_EQ(complaint("{{ '<|nosuch|>' + messages[0].content }}"), "accepted");
   // What a message or an instruction says is no marker.
   EXPECT_EQ(complaint("<| a |> {{ messages[0].content }} a <|b"), "accepted");
   EXPECT_EQ(complaint("{{ '<|im_start|>' + messages[0].content }}"), "accepted");
