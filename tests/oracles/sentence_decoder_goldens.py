@@ -1,5 +1,5 @@
-"""Makes tests/goldens/sentence_decoders: tiny random decoders as sentence-transformers writes them, of the shapes of EmbeddingGemma and
-of Qwen3-Embedding, and the vectors that it computes with them for the lines of sentences.txt behind their prompts.
+"""Makes tests/goldens/sentence_decoders: tiny random decoders as sentence-transformers writes them, of the shapes of EmbeddingGemma
+and of Qwen3-Embedding, and the vectors that it computes with them for the lines of sentences.txt behind their prompts.
 
     python -m venv venv && venv/bin/pip install torch transformers sentence-transformers
     venv/bin/python tests/oracles/sentence_decoder_goldens.py [FOLDER]
@@ -20,7 +20,8 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import Gemma3TextConfig, Gemma3TextModel, PreTrainedTokenizerFast, Qwen3Config, Qwen3Model
 
-WORDS = "two dogs run in the garden a cat sees small birds and sleeps under big trees . , : | task search result query title none text similarity instruct given find".split()
+WORDS = ("two dogs run in the garden a cat sees small birds and sleeps under big trees . , "
+         ": | task search result query title none text similarity instruct given find").split()
 # Empty, one word, unknown words, more words than twice a window, more than each model reads.
 SENTENCES = ["two dogs run .", "", "cat", "a zebra sees a small cat .", "birds sleep", "the big cat sleeps under the trees .",
              " ".join(WORDS[:23]), " ".join(WORDS * 2)]
