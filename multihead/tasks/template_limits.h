@@ -1,5 +1,5 @@
 // What a chat template may do. It comes with a model, from anywhere: one that never ends, or eats all memory, must end
-// with an error. The engine (third_party/llama.cpp) asks here at each step; the count is the same on every machine.
+// with an error. The engine (third_party/llama.cpp) asks here at each step; it is a count, not a time.
 #pragma once
 
 #include <cstddef>

@@ -132,6 +132,8 @@ TEST(Chat, ConstructsDoWhatTheyDoInJinja) {
   EXPECT_EQ(writes("{{ none | default('x') }}{{ y | default('x') }}"), "Nonex");
   EXPECT_EQ(writes("{{ 'İSΟ' | lower }}"), "i̇sο");
   EXPECT_EQ(writes("{{ bos_token }}{{ eos_token }}"), "<s>");
+  EXPECT_EQ(writes("{{ messages == messages[:2] }}{{ [[1], {'a': []}] != [[1], {'a': []}] }}"), "TrueFalse");
+  EXPECT_EQ(writes("{{ 2 / 3 }} {{ 1.0 }} {{ 1.0 | tojson }}"), "0.6666666666666666 1.0 1.0");
 }
 
 TEST(Chat, ATemplateThatCannotBeRunIsOneLine) {
@@ -191,7 +193,7 @@ TEST(Chat, ATemplateHasLimits) {
   EXPECT_THAT(refused(doubled + "n.x | replace('a', n.x) %}{% endfor %}"), HasSubstr(works));
   EXPECT_THAT(refused(doubled + "[n.x, n.x] %}{% endfor %}{{ n.x | tojson }}"), HasSubstr(works));
   EXPECT_THAT(refused(doubled + "[n.x, n.x] %}{% endfor %}{{ n.x }}"), HasSubstr(works));
-  EXPECT_THAT(refused(doubled + "[n.x, n.x] %}{% endfor %}{{ n.x == n.x }}"), Not(HasSubstr("accepted: T")));
+  EXPECT_THAT(refused(doubled + "[n.x, n.x] %}{% endfor %}{{ n.x == n.x }}"), HasSubstr(works));
   const std::string nested = "{% set n = namespace(x=[]) %}{% for i in range(300) %}{% set n.x = ";
   EXPECT_THAT(refused(nested + "[n.x] %}{% endfor %}{{ n.x }}"), HasSubstr(deep));
   EXPECT_EQ(refused(nested + "[n.x] %}{% endfor %}done"), "accepted: done");

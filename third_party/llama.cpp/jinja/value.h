@@ -6,6 +6,7 @@
 #include "multihead/tasks/template_limits.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -239,10 +240,12 @@ struct value_float_t : public value_t {
     virtual double as_float() const override { return val_flt; }
     virtual int64_t as_int() const override { return val_int; }
     virtual string as_string() const override {
-        std::string out = std::to_string(val_flt);
-        out.erase(out.find_last_not_of('0') + 1, std::string::npos); // remove trailing zeros
-        if (out.back() == '.') out.push_back('0'); // leave one zero if no decimals
-        return out;
+        if (val_flt != 0 && !(std::abs(val_flt) >= 1e-4 && std::abs(val_flt) < 1e16)) {
+            throw std::runtime_error("NotImplemented: numbers that Python writes with an exponent");
+        }
+        char digits[32];
+        std::string out(digits, std::to_chars(digits, digits + sizeof(digits), val_flt, std::chars_format::fixed).ptr);
+        return out.find('.') == std::string::npos ? out + ".0" : out;
     }
     virtual bool as_bool() const override {
         return val_flt != 0.0;
@@ -448,7 +451,9 @@ struct value_array_t : public value_t {
     }
 protected:
     virtual bool equivalent(const value_t & other) const override {
-        return typeid(*this) == typeid(other) && is_hashable() && other.is_hashable() && std::equal(val_arr.begin(), val_arr.end(), other.val_arr.begin(), other.val_arr.end(), value_equivalence());
+        const mh::TemplateLevel level;
+        mh::spend_template_work(100 + val_arr.size());
+        return typeid(*this) == typeid(other) && std::equal(val_arr.begin(), val_arr.end(), other.val_arr.begin(), other.val_arr.end(), value_equivalence());
     }
 };
 using value_array = std::shared_ptr<value_array_t>;
@@ -590,7 +595,9 @@ struct value_object_t : public value_t {
     }
 protected:
     virtual bool equivalent(const value_t & other) const override {
-        return typeid(*this) == typeid(other) && is_hashable() && other.is_hashable() && std::equal(val_obj.begin(), val_obj.end(), other.val_obj.begin(), other.val_obj.end(), value_equivalence());
+        const mh::TemplateLevel level;
+        mh::spend_template_work(100 + val_obj.size());
+        return typeid(*this) == typeid(other) && std::equal(val_obj.begin(), val_obj.end(), other.val_obj.begin(), other.val_obj.end(), value_equivalence());
     }
 };
 using value_object = std::shared_ptr<value_object_t>;
