@@ -27,8 +27,9 @@ struct PatchFlags {
 
 PatchReport patched(const ModelFlags& of, const PatchQuestion& question, const PatchOptions& options) {
   const ScoredModel model = load_scored(of);
-  return model.folder().model->predicts() ? heads_patch(model.folder(), question, options)
-                                          : heads_patch(model.sentences(), question, options);
+  const bool by_folder = model.folder().model->predicts() || model.folder().labels;
+  return by_folder ? heads_patch(model.folder(), question, options)
+                   : heads_patch(model.sentences(), question, options);
 }
 
 void run_patch(const PatchFlags& flags) {

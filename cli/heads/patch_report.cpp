@@ -162,7 +162,9 @@ std::string strongest_part(const PatchReport& patching, int64_t count) {
 std::string patching_tables(const PatchReport& patching, int64_t strongest) {
   std::string text = wrapped(fmt::format("{} rather than {}", answer_words(patching.texts.answer),
                                          answer_words(patching.texts.wrong)));
-  const std::string measure = patching.of_vectors ? "cos " : "log p ";
+  const std::string measure = patching.score == PatchScore::kCosine  ? "cos "
+                              : patching.score == PatchScore::kLogit ? "logit "
+                                                                     : "log p ";
   text += fmt::format("{:<8}{:>12}{:>12}{:>12}\n", "", measure + "answer", measure + "wrong", "score");
   text += scores_line("clean", patching.clean) + scores_line("corrupt", patching.corrupt);
 

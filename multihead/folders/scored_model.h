@@ -30,7 +30,7 @@ class ScoredModel {
   std::variant<ModelFolder, SentenceModel> model_;
 };
 
-/// A model that predicts words as a folder, any other one as a sentence model. Throws as load_model_folder() and
+/// A model that predicts words, and a classifier, as a folder, any other one as a sentence model. Throws as load_model_folder() and
 /// load_sentence_model() do.
 ScoredModel load_scored_model(const std::filesystem::path& path);
 

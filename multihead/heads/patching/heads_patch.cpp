@@ -107,7 +107,8 @@ const PatchText& PatchReport::corrupt_text(const std::string& stack) const {
 
 PatchReport heads_patch(const ModelFolder& folder, const PatchQuestion& question,
                         const PatchOptions& options) {
-  PatchReport found{.texts = read_patch_texts(folder, question, options.languages, options.remark)};
+  PatchReport found{.score = folder.labels ? PatchScore::kLogit : PatchScore::kLogProbability,
+                    .texts = read_patch_texts(folder, question, options.languages, options.remark)};
   run_patches(*patch_reader(folder, found.texts), options, found);
   return found;
 }
@@ -115,7 +116,7 @@ PatchReport heads_patch(const ModelFolder& folder, const PatchQuestion& question
 PatchReport heads_patch(const SentenceModel& model, const PatchQuestion& question,
                         const PatchOptions& options) {
   language_pair(model.folder, options.languages);  // it has none
-  PatchReport found{.of_vectors = true, .texts = read_patch_texts(model, question, options.remark)};
+  PatchReport found{.score = PatchScore::kCosine, .texts = read_patch_texts(model, question, options.remark)};
   run_patches(*patch_reader(model, question, options.sites), options, found);
   return found;
 }

@@ -63,10 +63,16 @@ struct PatchedValue {
   double restored = 0;
 };
 
+/// What the scores of answers are.
+enum class PatchScore { kLogProbability, kLogit, kCosine };
+inline constexpr EnumNames<PatchScore> kPatchScoreNames = {{"log_probability", PatchScore::kLogProbability},
+                                                           {"logit", PatchScore::kLogit},
+                                                           {"cosine", PatchScore::kCosine}};
+
 struct PatchReport {
   PatchedPart part = PatchedPart::kHeads;
   bool by_position = false;
-  bool of_vectors = false;  // scores are cosines
+  PatchScore score = PatchScore::kLogProbability;
   PatchTexts texts = {};
   AnswerScores clean = {}, corrupt = {};
   std::vector<PatchedValue> values = {};  // in the order of the model; of one head or layer by position
@@ -82,7 +88,8 @@ struct PatchReport {
 /// a visible part of it.
 inline constexpr double kLeastPatchDifference = 1e-4;
 
-/// Of a model that predicts words: a causal model, a translator, an encoder with a head for masked words. Throws as
+/// Of a model that predicts words: a causal model, a translator, an encoder with a head for masked words; or of a classifier of texts,
+/// between two of its labels by their logits. Throws as
 /// read_patch_texts() does, UsageError when clean and corrupt score less than kLeastPatchDifference apart, on an option that
 /// cannot be and on sites that the model does not have; Error when a score is not finite.
 PatchReport heads_patch(const ModelFolder& folder, const PatchQuestion& question,

@@ -80,6 +80,29 @@ class WordReader final : public PatchReader {
   bool translates_;
 };
 
+class LabelReader final : public PatchReader {
+ public:
+  LabelReader(const ModelFolder& folder, const PatchTexts& texts) : folder_(folder), texts_(texts) {}
+
+  const Model& model() const override { return *folder_.model; }
+  void check(const Sites& sites) const override { model().check(sites); }
+
+  std::vector<AnswerScores> read(Context& context, const PatchText& text, int64_t copies) const override {
+    const Batch batch = copies_of(text, copies);
+    const Var states = model().read(context, batch.view(), Sequences());
+    const ConstMatrixView logits = model().label_logits(context, states, batch.view()).value();
+    std::vector<AnswerScores> scores;
+    for (int64_t copy = 0; copy < copies; ++copy)
+      scores.push_back(
+          {.answer = logits(copy, *texts_.answer.token), .wrong = logits(copy, *texts_.wrong.token)});
+    return scores;
+  }
+
+ private:
+  const ModelFolder& folder_;
+  const PatchTexts& texts_;
+};
+
 class VectorReader final : public PatchReader {
  public:
   VectorReader(const SentenceModel& model, const PatchQuestion& question, Sites* sites) : model_(model) {
@@ -121,6 +144,7 @@ class VectorReader final : public PatchReader {
 }  // namespace
 
 std::unique_ptr<PatchReader> patch_reader(const ModelFolder& folder, const PatchTexts& texts) {
+  if (folder.labels) return std::make_unique<LabelReader>(folder, texts);
   return std::make_unique<WordReader>(folder, texts);
 }
 

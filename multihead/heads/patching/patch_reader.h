@@ -2,6 +2,7 @@
 // answers.
 //
 //   a model that predicts words      log p(answer), log p(wrong) at the place of the answer, natural logarithms
+//   a classifier of texts            the logits of the labels answer and wrong
 //   a sentence model                 the cosines of the text's vector v with those of two texts, cos(v, answer), cos(v, wrong)
 #pragma once
 

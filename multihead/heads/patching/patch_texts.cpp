@@ -114,6 +114,25 @@ void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, 
   }
 }
 
+void read_label_answers(const Labels& labels, const PatchQuestion& question, PatchTexts& texts) {
+  if (labels.of == LabelsOf::kTokens)
+    throw UsageError(
+        "this classifier gives labels to tokens; patching asks for one of a text, so take a classifier of "
+        "texts");
+  const auto answer = [&](const std::string& text) {
+    const int32_t number = labels.number_of(text);
+    return PatchAnswer{
+        .text = text, .token = number, .label = labels.names[static_cast<size_t>(number)], .tokens = 1};
+  };
+  texts.answer = answer(question.answer);
+  texts.wrong = answer(question.wrong);
+  if (texts.answer.token == texts.wrong.token) {
+    throw UsageError(fmt::format(
+        "`answer` and `wrong` are the same label, {}, so that no run prefers one; take two labels",
+        texts.answer.label));
+  }
+}
+
 /// The one mask of a text.
 int32_t mask_position(const std::vector<int32_t>& ids, int32_t mask, const std::string& token,
                       const char* which) {
@@ -151,7 +170,7 @@ void read_masks(const ModelFolder& folder, const PatchQuestion& question, const 
 
 PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
                             const TextLanguages& languages, const PatchRemark& remark) {
-  if (!folder.model->predicts()) {
+  if (!folder.model->predicts() && !folder.labels) {
     throw UsageError(fmt::format(
         "{} holds a {} model that predicts no words; patch it as a sentence model, by its vectors",
         folder.path.string(), folder.model_type));
@@ -184,6 +203,8 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
     texts.target.labels.insert(texts.target.labels.begin(), "<start>");
     texts.predicting = static_cast<int32_t>(texts.target.ids.size()) - 1;
     read_word_answers({.tokenizer = tokenizer, .before = question.prefix}, question, remark, texts);
+  } else if (folder.labels) {
+    read_label_answers(*folder.labels, question, texts);
   } else if (is_causal(folder)) {
     texts.predicting = static_cast<int32_t>(texts.clean.ids.size()) - 1;
     read_word_answers({.tokenizer = folder.source_tokens(), .before = question.clean}, question, remark,

@@ -3,6 +3,7 @@
 //
 //   a causal model        the word after the text
 //   a translator          the first word of the target, or the one after `prefix`
+//   a classifier of texts one of its labels, by its name or number
 //   an encoder            the word in the place of the mask token (folders/mask_token.h), which the text has once
 #pragma once
 
@@ -33,9 +34,10 @@ struct PatchText {
 /// An answer. A word of several tokens counts by its first one.
 struct PatchAnswer {
   std::string text;
-  std::optional<int32_t> token = {};  // none: the answer is a text of a sentence model
-  std::string label = {};             // of that token
-  int64_t tokens = 0;                 // that the word has
+  std::optional<int32_t> token =
+      {};                  // of a classifier the number of the label; none: a text of a sentence model
+  std::string label = {};  // of that token
+  int64_t tokens = 0;      // that the word has
 };
 
 struct PatchTexts {

@@ -25,7 +25,7 @@ HeadsJson json_of_answer(const PatchAnswer& answer) {
 std::string patch_json(const PatchReport& patching, const std::string& model) {
   HeadsJson json = json_of_model(model);
   json["what"] = name_of(patching.part, kPatchedPartNames);
-  json["measure"] = patching.of_vectors ? "cosine" : "log_probability";
+  json["measure"] = name_of(patching.score, kPatchScoreNames);
   json["answer"] = json_of_answer(patching.texts.answer);
   json["wrong"] = json_of_answer(patching.texts.wrong);
   for (const auto& [name, text, scores] :
