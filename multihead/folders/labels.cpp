@@ -30,15 +30,12 @@ std::optional<LabelsOf> labels_of_class(const json& config) {
 }
 
 std::optional<int64_t> said_number(const json& config, std::string_view name) {
-  for (const char* key : {"num_labels", "_num_labels"}) {
-    const auto found = config.find(key);
-    if (found == config.end() || found->is_null()) continue;
-    if (!found->is_number_unsigned() || *found < 1 || *found > kMostLabels)
-      throw FormatError(fmt::format("{}: {} is {}; expected a number from 1 to {}", name, key,
-                                    json_excerpt(*found), kMostLabels));
-    return found->get<int64_t>();
-  }
-  return std::nullopt;
+  const auto found = config.find("num_labels");
+  if (found == config.end() || found->is_null()) return std::nullopt;
+  if (!found->is_number_unsigned() || *found < 1 || *found > kMostLabels)
+    throw FormatError(fmt::format("{}: num_labels is {}; expected a number from 1 to {}", name,
+                                  json_excerpt(*found), kMostLabels));
+  return found->get<int64_t>();
 }
 
 std::vector<std::string> label_names(const json& config, std::string_view name) {

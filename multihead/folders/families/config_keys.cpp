@@ -35,6 +35,7 @@ constexpr KeyRule kEveryConfig[] = {
     {.key = "xla_device"},
     {.key = "chunk_size_feed_forward"},
     {.key = "use_cache"},
+    {.key = "output_past"},  // of older versions
     {.key = "attn_implementation"},
     {.key = "_attn_implementation*"},
     {.key = "_flash_attn_2_enabled"},
@@ -42,12 +43,14 @@ constexpr KeyRule kEveryConfig[] = {
     // Training.
     {.key = "initializer_range"},
     {.key = "gradient_checkpointing"},
-    // Heads that are not done here.
+    // Labels of classifiers (folders/labels.h), and heads that are not done here.
     {.key = "id2label"},
     {.key = "label2id"},
     {.key = "num_labels"},
     {.key = "_num_labels"},
     {.key = "problem_type"},
+    {.key = "sentence_transformers*"},
+    {.key = "sbert_ce_default_activation_function"},
     {.key = "finetuning_task"},
     {.key = "task_specific_params"},
     {.key = "classifier_dropout"},

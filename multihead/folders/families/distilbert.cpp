@@ -74,7 +74,6 @@ KnownKeys distilbert_keys() {
                     {.key = "tie_weights_", .harmless = "[true]"},  // of older versions
                     {.key = "qa_dropout"},
                     {.key = "seq_classif_dropout"},
-                    {.key = "output_past"},
                     {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder"},
                     {.key = "is_causal", .harmless = "[false]"},
                     {.key = "use_bidirectional_attention", .harmless = "[true]"}}};

@@ -262,7 +262,6 @@ KnownKeys t5_kind_keys(const T5Kind& kind) {
   KnownKeys keys{.obeyed = keys_of(T5Fields(kind))};
   keys.rules = {
       {.key = "initializer_factor"},
-      {.key = "output_past"},
       {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
       {.key = "is_encoder_decoder", .harmless = "[true]", .refused = "expected an encoder-decoder"}};
   if (!kind.scales_states) {  // mT5's outputs are as they are, and tied by what the file has

@@ -148,10 +148,20 @@ TEST(LabelsOfConfig, OfAnotherNumberAreRefused) {
               ThrowsMessage<FormatError>(HasSubstr("id2label has 3 labels, and num_labels says 5")));
 }
 
+TEST(LabelsOfConfig, AreThoseOfTheirNamesWhateverOlderVersionsWrote) {
+  const test::ScratchFolder scratch;
+  const ModelFolder folder =
+      load_model_folder(with_config(scratch, {{"_num_labels", 2}, {"output_past", true}}));
+  EXPECT_EQ(folder.remark(), "");
+  EXPECT_EQ(folder.labels->names.size(), 3u);
+}
+
 TEST(LabelsOfConfig, SayHowTheyAreScored) {
   const auto scores = [](const nlohmann::json& fields) {
     const test::ScratchFolder scratch;
-    return load_model_folder(with_config(scratch, fields)).labels->scores;
+    const ModelFolder folder = load_model_folder(with_config(scratch, fields));
+    EXPECT_EQ(folder.remark(), "");
+    return folder.labels->scores;
   };
   EXPECT_EQ(scores({{"problem_type", "multi_label_classification"}}), LabelScores::kSigmoid);
   EXPECT_EQ(scores({{"sbert_ce_default_activation_function", "torch.nn.modules.linear.Identity"}}),
