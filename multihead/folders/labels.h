@@ -8,6 +8,7 @@
 //                   of cross-encoders: torch's Identity or Sigmoid in place of that
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
