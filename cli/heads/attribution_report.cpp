@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "multihead/base/terminal_text.h"
 
 namespace mh::cli {
