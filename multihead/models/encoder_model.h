@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "multihead/models/config_names.h"
+#include "multihead/models/dense.h"
 #include "multihead/models/label_head.h"
 #include "multihead/models/model.h"
 #include "multihead/models/vocabulary_head.h"
@@ -77,16 +78,6 @@ class EncoderModel final : public Model {
   Var label_rows(Context& context, Var states, const Sequences& rows) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
 
-  /// x W + b with W [d_model, d_model].
-  struct Dense {
-    explicit Dense(int64_t d_model, Biases biases = Biases::kAll)
-        : w(d_model, d_model),
-          b(1, d_model),
-          affine({&w}, biases == Biases::kAll ? std::vector<const Parameter*>{&b}
-                                              : std::vector<const Parameter*>{}) {}
-    Parameter w, b;
-    Affine affine;
-  };
   struct MaskedWords {
     MaskedWords(const EncoderConfig& config, const Parameter& table);
     Dense dense;

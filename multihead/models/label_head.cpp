@@ -39,21 +39,15 @@ Var first_rows(Tape& tape, Var states, const Sequences& tokens) {
   return take_rows(tape, states, rows);
 }
 
-LabelHead::Dense::Dense(const LabelDense& config, int64_t d_model)
-    : w(d_model, d_model),
-      b(config.biases == Biases::kAll ? Parameter(1, d_model) : Parameter()),
-      affine({&w}, config.biases == Biases::kAll ? std::vector<const Parameter*>{&b}
-                                                 : std::vector<const Parameter*>{}) {
-  if (config.norm) norm.emplace(*config.norm, d_model);
-}
-
 LabelHead::LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model)
     : stack_(stack),
       config_(config),
-      dense_(config.dense ? std::make_unique<Dense>(*config.dense, d_model) : nullptr),
+      dense_(config.dense ? std::make_unique<Dense>(d_model, config.dense->biases) : nullptr),
       w_(d_model, config.labels),
       b_(1, config.labels),
-      output_({&w_}, {&b_}) {}
+      output_({&w_}, {&b_}) {
+  if (config.dense && config.dense->norm) norm_.emplace(*config.dense->norm, d_model);
+}
 
 Var LabelHead::logits(Context& context, Var rows, const Sequences& tokens) const {
   Tape& tape = context.tape;
@@ -68,7 +62,7 @@ Var LabelHead::logits(Context& context, Var rows, const Sequences& tokens) const
                      context.blame());  // tanh would make 1 of infinity
       h = ops::tanh(tape, h);
     }
-    if (dense_->norm) h = dense_->norm->forward(context, h);
+    if (norm_) h = norm_->forward(context, h);
   }
   const Var made = affine(tape, h, output_);
   require_finite(made.value(), "logits of labels", context.blame());
@@ -80,8 +74,8 @@ Var LabelHead::logits(Context& context, Var rows, const Sequences& tokens) const
 void LabelHead::visit(const ParameterVisitor& visitor) {
   if (dense_) {
     visitor("labels.dense.w", dense_->w);
-    if (dense_->b.value.size() > 0) visitor("labels.dense.b", dense_->b);
-    if (dense_->norm) dense_->norm->visit("labels.norm", visitor);
+    if (config_.dense->biases == Biases::kAll) visitor("labels.dense.b", dense_->b);
+    if (norm_) norm_->visit("labels.norm", visitor);
   }
   visitor("labels.w", w_);
   visitor("labels.b", b_);

@@ -13,6 +13,8 @@
 #include <string_view>
 
 #include "multihead/autograd/affine.h"
+#include "multihead/base/ragged.h"
+#include "multihead/models/dense.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/norm_layer.h"
 #include "multihead/nn/sites.h"
@@ -48,6 +50,10 @@ class LabelHead {
   const LabelConfig& config() const { return config_; }
   /// Whether each token gets labels, and not each text.
   bool of_tokens() const { return config_.rows == LabelRows::kTokens; }
+  /// The row of its logits that a token at a position of a sequence has, or the text that it stands in.
+  int64_t row(const Ragged& tokens, int32_t sequence, int32_t position) const {
+    return of_tokens() ? tokens.begin(sequence) + position : sequence;
+  }
   /// That of its logits.
   Site site() const { return {stack_, of_tokens() ? SitePart::kTokenLabels : SitePart::kLabels}; }
   /// The logits, a site: [S, labels] of texts or [N, labels] of tokens. rows: the last states [N, d_model], or where those are
@@ -56,16 +62,10 @@ class LabelHead {
   void visit(const ParameterVisitor& visitor);
 
  private:
-  struct Dense {
-    Dense(const LabelDense& config, int64_t d_model);
-    Parameter w, b;  // [d_model, d_model], [1, d_model]
-    Affine affine;
-    std::optional<NormLayer> norm;
-  };
-
   std::string_view stack_;
   LabelConfig config_;
   std::unique_ptr<Dense> dense_;
+  std::optional<NormLayer> norm_;
   Parameter w_, b_;  // [d_model, labels], [1, labels]
   Affine output_;
 };

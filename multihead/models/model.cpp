@@ -174,12 +174,10 @@ Var Model::label_logits(Context& context, Var states, const Sequences& rows) con
 }
 
 void Model::call_output_sites(Context& context, Var states, const Sequences& rows) const {
-  if (label_head() != nullptr && context.wants(label_head()->site())) {
-    label_logits(context, states, rows);  // which may run the pooler
-    if (label_head()->config().rows != LabelRows::kPooled) call_pooled(context, states, rows);
-  } else {
-    call_pooled(context, states, rows);
-  }
+  const LabelHead* const labels = label_head();
+  const bool labelled = labels != nullptr && context.wants(labels->site());
+  if (labelled) label_logits(context, states, rows);
+  if (!labelled || labels->config().rows != LabelRows::kPooled) call_pooled(context, states, rows);
   if (predicts() && context.wants(vocabulary().site())) logits(context, states, rows);
 }
 

@@ -25,8 +25,8 @@
 
 namespace mh {
 
-class MultiHeadAttention;
 class LabelHead;
+class MultiHeadAttention;
 class NextWords;
 class Stack;
 class VocabularyHead;

@@ -84,8 +84,7 @@ void choose_labels(const ModelFolder& folder, ScoredTexts& all, const ScoredText
     for (size_t s = 0; s < numbers.size(); ++s) {
       ScoredText& text = all.texts[static_cast<size_t>(numbers[s])];
       for (size_t i = 0; i < text.rows.size(); ++i) {
-        const int64_t row = head.of_tokens() ? batch.ragged.begin(static_cast<int32_t>(s)) + text.rows[i]
-                                             : static_cast<int64_t>(s);
+        const int64_t row = head.row(batch.ragged, static_cast<int32_t>(s), text.rows[i]);
         const float* const first = logits.row(row);
         text.tokens[i] = static_cast<int32_t>(std::max_element(first, first + logits.cols) - first);
       }
