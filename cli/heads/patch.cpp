@@ -27,9 +27,8 @@ struct PatchFlags {
 
 PatchReport patched(const ModelFlags& of, const PatchQuestion& question, const PatchOptions& options) {
   const ScoredModel model = load_scored(of);
-  const bool by_folder = model.folder().model->predicts() || model.folder().labels;
-  return by_folder ? heads_patch(model.folder(), question, options)
-                   : heads_patch(model.sentences(), question, options);
+  return model.folder().gives_vectors_alone() ? heads_patch(model.sentences(), question, options)
+                                              : heads_patch(model.folder(), question, options);
 }
 
 void run_patch(const PatchFlags& flags) {

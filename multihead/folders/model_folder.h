@@ -103,6 +103,9 @@ struct ModelFolder {
   /// was read, which tensors were not (not_read), and the `remarks`. Empty when there is nothing to say.
   std::string remark() const;
 
+  /// Whether it predicts no words and gives no labels, so that the vector of a text is all that it says of it.
+  bool gives_vectors_alone() const { return !model->predicts() && !labels; }
+
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another
   /// kind.
   LanguageModel& language_model() const;

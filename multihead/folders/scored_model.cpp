@@ -32,7 +32,7 @@ std::vector<std::string> ScoredModel::remarks() const {
 
 ScoredModel load_scored_model(const std::filesystem::path& path) {
   ModelFolder folder = load_model_folder(path);
-  if (folder.model->predicts() || folder.labels) return folder;
+  if (!folder.gives_vectors_alone()) return folder;
   SentenceModel model{.folder = std::move(folder)};
   read_sentence_steps(path, model);
   return model;

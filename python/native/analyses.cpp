@@ -168,11 +168,11 @@ std::string patch(const LoadedModel& loaded, const std::string& clean, const std
   if (progress) options.progress = [&](int64_t done, int64_t) { progress(done); };
   return long_call([&] {
     options.sites = sites_of(edits, loaded);
-    return with_options(patch_json(loaded.model().predicts() || loaded.folder().labels
-                                       ? heads_patch(loaded.folder(), question, options)
-                                       : heads_patch(loaded.sentences(), question, options),
-                                   loaded.path()),
-                        "patch", options, loaded.precision());
+    return with_options(
+        patch_json(loaded.folder().gives_vectors_alone() ? heads_patch(loaded.sentences(), question, options)
+                                                         : heads_patch(loaded.folder(), question, options),
+                   loaded.path()),
+        "patch", options, loaded.precision());
   });
 }
 

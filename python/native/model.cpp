@@ -117,7 +117,7 @@ LoadedModel::LoadedModel(const std::string& path, ModelFolder folder, std::vecto
 }
 
 const ScoredModel& LoadedModel::scored() const {
-  if (!model().predicts()) sentences();
+  if (folder().gives_vectors_alone()) sentences();
   return model_;
 }
 

@@ -183,12 +183,7 @@ void ExplainedText::choose_label(const ModelFolder& folder, const Observation& s
   if (!options.label.empty()) {
     explained_ = folder.labels->number_of(options.label);
   } else {
-    Tape tape;
-    Context context{.tape = tape};
-    Batch batch;
-    batch.add(ids_, 0);
-    const Var logits = model_.label_logits(context, model_.read(context, batch.view(), {}), batch.view());
-    const float* const row = logits.value().row(head.of_tokens() ? row_ : 0);
+    const float* const row = seen.value(head.site().name()).view().row(head.of_tokens() ? row_ : 0);
     explained_ = static_cast<int32_t>(std::max_element(row, row + head.config().labels) - row);
   }
   known_.label = folder.labels->names[static_cast<size_t>(explained_)];
@@ -200,11 +195,13 @@ ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
     : model_(*folder.model) {
   if (!options.label.empty() && !folder.labels)
     throw UsageError(fmt::format("this model gives no labels; leave '{}' out", options.label));
-  if (!model_.predicts() && !folder.labels)
+  if (folder.gives_vectors_alone())
     throw UsageError(
         "this encoder predicts no words; give a second text, and the cosine of both vectors is explained");
+  std::vector<std::string> keep;
+  if (folder.labels) keep.push_back(model_.label_head()->site().name());
   const Observation seen = observe_text(
-      folder, text, options.target, {.keep = {}, .remark = options.remark, .languages = options.languages});
+      folder, text, options.target, {.keep = keep, .remark = options.remark, .languages = options.languages});
   if (folder.labels) {
     choose_label(folder, seen, options);
   } else {
@@ -314,8 +311,8 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
     scores_ = ops::cosines(tape_, vectors, tape_.constant(others));
   } else if (text.of_label_) {
     const Var states = text.model().read(context_, source_.view(), Sequences());
-    const bool of_tokens = text.model().label_head()->of_tokens();
-    for (int32_t& row : rows) row = of_tokens ? source_.ragged.begin(row) + text.row_ : row;
+    const LabelHead& head = *text.model().label_head();
+    for (int32_t& row : rows) row = static_cast<int32_t>(head.row(source_.ragged, row, text.row_));
     scores_ = ops::pick(tape_, text.model().label_logits(context_, states, source_.view()), rows, words);
   } else {
     const Batch& last = text.translates() ? target_ : source_;

@@ -186,7 +186,7 @@ FaithfulnessAreas faithfulness_areas(const ExplainedText& text, const std::vecto
 
 Faithfulness faithfulness(const ModelFolder& folder, HeadsCorpus& corpus,
                           const FaithfulnessOptions& options) {
-  if (!folder.model->predicts())
+  if (folder.gives_vectors_alone())
     throw UsageError("this encoder predicts no words; give pairs of texts, of which cosines are explained");
   return measured(corpus, options, [&](const HeadsText& lines, size_t i) {
     AttributionOptions own = options.attribution;

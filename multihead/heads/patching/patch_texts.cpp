@@ -170,7 +170,7 @@ void read_masks(const ModelFolder& folder, const PatchQuestion& question, const 
 
 PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
                             const TextLanguages& languages, const PatchRemark& remark) {
-  if (!folder.model->predicts() && !folder.labels) {
+  if (folder.gives_vectors_alone()) {
     throw UsageError(fmt::format(
         "{} holds a {} model that predicts no words; patch it as a sentence model, by its vectors",
         folder.path.string(), folder.model_type));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/base/file.h"
+#include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/attribution/heads_attribution.h"
 #include "multihead/heads/importance/heads_importance.h"
 #include "multihead/heads/patching/heads_patch.h"
@@ -65,6 +66,21 @@ TEST(TrainedClassifier, AttributionNamesTheWordsOfALabel) {
   }
   EXPECT_EQ(negated, 30);
   EXPECT_THAT(named, testing::Each(testing::Ge(27)));
+}
+
+TEST(TrainedClassifier, AttributionsAreMoreFaithfulThanChance) {
+  const ModelFolder folder = load_model_folder(kGoldens / "labels" / "negated");
+  HeadsText text;
+  for (const Sentence& one : sentences()) {
+    if (!one.words.empty()) text.sources.push_back(one.text);
+  }
+  TextCorpus corpus(text);
+  const Faithfulness found = faithfulness(
+      folder, corpus,
+      {.attribution = {.methods = {AttributionMethod::kIntegratedGradients}, .label = "negated"}});
+  EXPECT_EQ(found.sentences, 30);
+  EXPECT_GT(found.methods[0].deletion_gain.low(), 0);
+  EXPECT_GT(found.methods[0].insertion_gain.low(), 0);
 }
 
 /// How many negated sentences are still called so without `count` of the heads, from the first or from the last of a ranking.
