@@ -2,38 +2,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/common.h"
-#include "cli/comparison.h"
 #include "cli/error_line.h"
-#include "cli/head_changes.h"
-#include "cli/load_model.h"
-#include "cli/setting_flags.h"
+#include "cli/run_on_pairs.h"
 #include "cli/side_by_side.h"
 #include "cli/text_pairs.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
-#include "multihead/base/terminal_text.h"
-#include "multihead/folders/model_folder.h"
-#include "multihead/heads/sites/site_values.h"
 #include "multihead/tasks/classify_text.h"
 
 namespace mh::cli {
 namespace {
 
-struct ClassifyFlags {
-  ModelFlags model;
-  TextPairFlags texts;
-  HeadChangeFlags changes;
-  ClassifyOptions options;
-  SettingFlags settings;
+struct ClassifyFlags : PairVerbFlags<ClassifyOptions> {
   int32_t top = 5;
-  bool json = false;
 };
 
 using Ordered = nlohmann::ordered_json;
@@ -71,7 +58,7 @@ std::string classified_json(const TextPairs& texts, size_t i, const LabelledText
   return line.dump() + "\n";
 }
 
-/// "0.998765 POSITIVE  0.001235 NEGATIVE"
+/// "0.999505 negated  0.000495 plain"
 std::string labels_line(const LabelRow& row, const Labels& labels, int32_t count) {
   std::string line;
   for (const size_t label : best_labels(row, count))
@@ -97,9 +84,7 @@ std::string labels_side_by_side(const TextPairs& texts, const Compared<std::vect
   std::string output = comparison_heading();
   int64_t rows = 0, changed = 0;
   for (size_t i = 0; i < texts.firsts.size(); ++i) {
-    const std::string text = texts.firsts[i] + (texts.seconds.empty() ? "" : " | " + texts.seconds[i]);
-    output += "\n" + wrapped(cell_text(fmt::format("{}: {}", flags.options.from.at(i), text),
-                                       std::numeric_limits<int>::max()));
+    output += "\n" + text_heading(texts, i, flags.options.from.at(i));
     for (size_t t = 0; t < found.whole[i].rows.size(); ++t) {
       const LabelRow &whole = found.whole[i].rows[t], &other = found.changed[i].rows[t];
       ++rows;
@@ -122,29 +107,20 @@ std::string labels_side_by_side(const TextPairs& texts, const Compared<std::vect
 }
 
 void run_classify(ClassifyFlags& flags) {
-  flags.settings.take(flags.options);
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) flags.options.sites = &changed;
-  const ModelFolder folder = load_model(flags.model);
-  const TextPairs texts = read_text_pairs(flags.texts);
-  flags.options.pairs = texts.seconds;
-  flags.options.from = lines_from(flags.texts);
-  flags.options.remark = [](const std::string& line) { remark(line); };
-  if (flags.changes.compare) {
-    ClassifyOptions whole = flags.options, other = flags.options;
-    whole.sites = nullptr;
-    other.remark = nullptr;  // the same texts are cut
-    const Compared<std::vector<LabelledText>> found{classify_text(folder, texts.firsts, whole),
-                                                    classify_text(folder, texts.firsts, other)};
-    return write_text(flags.texts.text.output, labels_side_by_side(texts, found, *folder.labels, flags));
-  }
-  const std::vector<LabelledText> found = classify_text(folder, texts.firsts, flags.options);
-  std::string output;
-  for (size_t i = 0; i < found.size(); ++i) {
-    output += flags.json ? classified_json(texts, i, found[i], *folder.labels, flags.top)
-                         : classified_lines(found[i], *folder.labels, flags.top);
-  }
-  write_text(flags.texts.text.output, output);
+  using Found = std::vector<LabelledText>;
+  run_on_pairs(
+      flags, classify_text,
+      [&](const ModelFolder& folder, const TextPairs& texts, const Found& found) {
+        std::string output;
+        for (size_t i = 0; i < found.size(); ++i) {
+          output += flags.json ? classified_json(texts, i, found[i], *folder.labels, flags.top)
+                               : classified_lines(found[i], *folder.labels, flags.top);
+        }
+        return output;
+      },
+      [&](const ModelFolder& folder, const TextPairs& texts, const Compared<Found>& both) {
+        return labels_side_by_side(texts, both, *folder.labels, flags);
+      });
 }
 
 }  // namespace

@@ -1,39 +1,24 @@
 // multihead fill: which words may stand in the place of a mask.
 #include <fmt/format.h>
 
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/common.h"
-#include "cli/comparison.h"
-#include "cli/error_line.h"
-#include "cli/head_changes.h"
-#include "cli/load_model.h"
-#include "cli/setting_flags.h"
+#include "cli/run_on_pairs.h"
 #include "cli/side_by_side.h"
 #include "cli/text_pairs.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
-#include "multihead/base/terminal_text.h"
-#include "multihead/folders/model_folder.h"
-#include "multihead/heads/sites/site_values.h"
 #include "multihead/tasks/fill_words.h"
 
 namespace mh::cli {
 namespace {
 
-struct FillFlags {
-  ModelFlags model;
-  TextPairFlags texts;
-  HeadChangeFlags changes;
-  FillOptions options;
-  SettingFlags settings;
-  bool json = false;
-};
+using FillFlags = PairVerbFlags<FillOptions>;
 
 /// The words for the masks of each text.
 using FilledTexts = std::vector<std::vector<std::vector<FilledWord>>>;
@@ -76,13 +61,11 @@ std::string comparison_of(const TextPairs& texts, const Compared<FilledTexts>& f
   std::string output = comparison_heading();
   int64_t masks = 0, changed = 0;
   for (size_t i = 0; i < texts.firsts.size(); ++i) {
-    const std::string text = texts.firsts[i] + (texts.seconds.empty() ? "" : " | " + texts.seconds[i]);
     for (size_t m = 0; m < found.whole[i].size(); ++m) {
       const std::vector<FilledWord>&whole = found.whole[i][m], &other = found.changed[i][m];
       ++masks;
       if (whole[0].token != other[0].token) ++changed;
-      output += "\n" + wrapped(cell_text(fmt::format("{} mask {}: {}", from.at(i), m + 1, text),
-                                         std::numeric_limits<int>::max()));
+      output += "\n" + text_heading(texts, i, fmt::format("{} mask {}", from.at(i), m + 1));
       for (size_t k = 0; k < whole.size(); ++k)
         output += side_by_side(with_probability(whole[k]), with_probability(other[k]));
     }
@@ -92,27 +75,17 @@ std::string comparison_of(const TextPairs& texts, const Compared<FilledTexts>& f
 }
 
 void run(FillFlags& flags) {
-  flags.settings.take(flags.options);
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) flags.options.sites = &changed;
-  const ModelFolder folder = load_model(flags.model);
-  const TextPairs texts = read_text_pairs(flags.texts);
-  flags.options.pairs = texts.seconds;
-  flags.options.from = lines_from(flags.texts);
-  flags.options.remark = [](const std::string& line) { remark(line); };
-  std::string output;
-  if (flags.changes.compare) {
-    FillOptions whole = flags.options, other = flags.options;
-    whole.sites = nullptr;
-    other.remark = nullptr;  // the same texts are cut
-    const Compared<FilledTexts> found{fill_words(folder, texts.firsts, whole),
-                                      fill_words(folder, texts.firsts, other)};
-    return write_text(flags.texts.text.output, comparison_of(texts, found, flags.options.from));
-  }
-  const FilledTexts found = fill_words(folder, texts.firsts, flags.options);
-  for (size_t i = 0; i < found.size(); ++i)
-    output += flags.json ? as_json(texts, i, found[i]) : as_lines(found[i]);
-  write_text(flags.texts.text.output, output);
+  run_on_pairs(
+      flags, fill_words,
+      [&](const ModelFolder&, const TextPairs& texts, const FilledTexts& found) {
+        std::string output;
+        for (size_t i = 0; i < found.size(); ++i)
+          output += flags.json ? as_json(texts, i, found[i]) : as_lines(found[i]);
+        return output;
+      },
+      [&](const ModelFolder&, const TextPairs& texts, const Compared<FilledTexts>& both) {
+        return comparison_of(texts, both, flags.options.from);
+      });
 }
 
 }  // namespace

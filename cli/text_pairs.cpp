@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "cli/setting_flags.h"
 #include "multihead/base/error.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/io/lines.h"
 
 namespace mh::cli {
@@ -40,6 +43,11 @@ TextPairs read_text_pairs(const TextPairFlags& flags) {
                                  flags.second_texts.size(), flags.texts.size()));
   }
   return {.firsts = flags.texts, .seconds = flags.second_texts};
+}
+
+std::string text_heading(const TextPairs& texts, size_t i, const std::string& place) {
+  const std::string text = texts.firsts[i] + (texts.seconds.empty() ? "" : " | " + texts.seconds[i]);
+  return wrapped(cell_text(fmt::format("{}: {}", place, text), std::numeric_limits<int>::max()));
 }
 
 LinesFrom lines_from(const TextPairFlags& flags) {

@@ -24,6 +24,8 @@ struct TextPairs {
 void add_text_pair_flags(Verb& verb, TextPairFlags& flags, const std::string& what);
 /// Throws UsageError, FormatError and FileError.
 TextPairs read_text_pairs(const TextPairFlags& flags);
+/// A line above what was found in text i: "text 2: the first | the second". place: what comes before the colon.
+std::string text_heading(const TextPairs& texts, size_t i, const std::string& place);
 /// What errors call the texts.
 LinesFrom lines_from(const TextPairFlags& flags);
 
