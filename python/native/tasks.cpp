@@ -101,13 +101,21 @@ std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lin
   });
 }
 
+/// What was given of a task that reads one text or two together.
+template <class Options>
+Options pair_options(const LoadedModel& loaded, const std::optional<Lines>& pairs,
+                     const std::string& settings, const char* verb, Edits* edits) {
+  auto options = settings_of<Options>(settings, verb);
+  options.sites = sites_of(edits, loaded);
+  options.pairs = pairs.value_or(Lines());
+  options.remark = warn;
+  return options;
+}
+
 NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
                         const std::string& settings, Edits* edits, const Progress& progress) {
-  auto options = settings_of<EmbedTextOptions>(settings, "embed");
-  options.pairs = pairs.value_or(Lines());
-  options.sites = sites_of(edits, loaded);
+  auto options = pair_options<EmbedTextOptions>(loaded, pairs, settings, "embed", edits);
   options.progress = progress;
-  options.remark = warn;
   const SentenceModel& model = loaded.sentences();
   for (const std::string& line : loaded.vector_remarks()) warn(line);
   Tensor rows = long_call([&] { return embed_text(model, texts, options); });
@@ -146,10 +154,7 @@ using Filled = std::vector<std::vector<std::vector<std::tuple<std::string, doubl
 
 Filled fill_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
                   const std::string& settings, Edits* edits) {
-  auto options = settings_of<FillOptions>(settings, "fill");
-  options.sites = sites_of(edits, loaded);
-  options.pairs = pairs.value_or(Lines());
-  options.remark = warn;
+  const auto options = pair_options<FillOptions>(loaded, pairs, settings, "fill", edits);
   return long_call([&] {
     Filled all;
     for (const auto& of_text : fill_words(loaded.folder(), texts, options)) {
@@ -169,10 +174,7 @@ using Classified = std::vector<std::pair<std::vector<std::vector<std::tuple<std:
 
 Classified classify_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
                           const std::string& settings, Edits* edits) {
-  auto options = settings_of<ClassifyOptions>(settings, "classify");
-  options.sites = sites_of(edits, loaded);
-  options.pairs = pairs.value_or(Lines());
-  options.remark = warn;
+  const auto options = pair_options<ClassifyOptions>(loaded, pairs, settings, "classify", edits);
   return long_call([&] {
     Classified all;
     for (const LabelledText& text : classify_text(loaded.folder(), texts, options)) {
