@@ -4,7 +4,7 @@
 //   const mh::LabelledText found = mh::classify_text(folder, {"a lovely film"}).at(0);
 //   const int32_t best = found.rows[0].best_first()[0];
 //   folder.labels->names[best];                    // "POSITIVE"
-//   found.rows[0].scores[best];                    // 0.9998
+//   found.rows[0].scores[best];                    // its probability
 #pragma once
 
 #include <cstdint>
