@@ -56,9 +56,10 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
     inputs.bias.by_distance = {numbers.data(), static_cast<size_t>(numbers.size())};
   }
   if (learned.by_query) inputs.bias.by_query = learned.by_query.value();
+  if (learned.by_key) inputs.bias.by_key = learned.by_key.value();
   if (learned.gates) inputs.gate = learned.gates.value();
-  Var y =
-      tape.make(q.rows(), int64_t{inputs.heads} * inputs.d_value, {q, k, v, learned.by_query, learned.gates});
+  Var y = tape.make(q.rows(), int64_t{inputs.heads} * inputs.d_value,
+                    {q, k, v, learned.by_query, learned.by_key, learned.gates});
   float* lse = tape.arena().array<float>(q.rows() * inputs.heads).data();
   attention_forward(inputs, {.output = y.value(), .lse = lse});
   mark_overflow(inputs, lse, y.value());
@@ -80,10 +81,14 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
       d_by_distance = tape.arena().matrix<float>(numbers.rows(), numbers.cols());
       gradients.d_bias.by_distance = d_by_distance.data;
     }
-    std::optional<Destination> d_by_query, d_gates;
+    std::optional<Destination> d_by_query, d_by_key, d_gates;
     if (learned.by_query) {
       d_by_query.emplace(tape, learned.by_query);
       gradients.d_bias.by_query = d_by_query->written;
+    }
+    if (learned.by_key) {
+      d_by_key.emplace(tape, learned.by_key);
+      gradients.d_bias.by_key = d_by_key->written;
     }
     if (learned.gates && learned.gates.wants_gradient()) {
       d_gates.emplace(tape, learned.gates);
@@ -91,7 +96,7 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
     }
     attention_backward(inputs, gradients);
     for (const Destination* written : {&dq, &dk, &dv}) written->finish();
-    for (const auto* written : {&d_by_query, &d_gates}) {
+    for (const auto* written : {&d_by_query, &d_by_key, &d_gates}) {
       if (*written) (*written)->finish();
     }
     if (d_by_distance.data != nullptr) {

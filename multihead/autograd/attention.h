@@ -10,7 +10,8 @@ namespace mh {
 /// The parts of AttentionInputs beside q, k and v that gradients flow into; all are optional.
 struct LearnedInputs {
   const Parameter* by_distance = nullptr;  // [H, columns], takes the place of AttentionBias::by_distance
-  Var by_query = {};                       // [Nq, H * (2k + 1)], takes the place of AttentionBias::by_query
+  Var by_query = {};                       // [Nq, H * columns], takes the place of AttentionBias::by_query
+  Var by_key = {};                         // [Nk, H * columns], takes that of by_key
   Var gates = {};                          // [S, H], or [1, H] for all sequences; takes that of gate
 };
 

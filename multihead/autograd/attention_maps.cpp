@@ -7,6 +7,7 @@
 #include "multihead/autograd/loops.h"
 #include "multihead/base/stored_matrix.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/attention_plan.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/kernels/soft_cap.h"
 
@@ -82,15 +83,12 @@ void products_of_head(ConstMatrixView q, ConstMatrixView k, const AttentionInput
 
 /// Where the bias of query i and key j is found.
 struct BiasPlace {
-  int64_t distance, by_distance, by_query;
+  int64_t distance, by_distance, by_vector;
 };
 
 BiasPlace bias_place(const AttentionBias& bias, const SequenceMaps& s, int64_t i, int64_t j) {
   const int64_t distance = j - (i + s.keys - s.queries);
-  const auto clipped = [&](int64_t clip) { return std::clamp(distance, -clip, clip) + clip; };
-  int64_t column = clipped(bias.distance_clip);
-  if (!bias.buckets.empty()) column = bias.buckets[static_cast<size_t>(column)];
-  return {distance, column, clipped(bias.query_clip)};
+  return {distance, detail::bias_column(bias, distance), detail::vector_column(bias, distance)};
 }
 
 /// A gradient that is added up: zero when nothing is there yet. Empty when it is not wanted.
@@ -124,12 +122,12 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
   const HeadRange heads = range_of(inputs, some);
   const auto sequences = sequences_of(tape, inputs, heads);
   const int64_t of_a_head = attention_weights_size(inputs) / inputs.heads;
-  Var y = tape.make(1, of_a_head * (heads.end - heads.begin), {q, k, bias.by_query});
-  const int64_t size = inputs.d_key, query_columns = 2 * int64_t{fixed.query_clip} + 1;
+  Var y = tape.make(1, of_a_head * (heads.end - heads.begin), {q, k, bias.by_query, bias.by_key});
+  const int64_t size = inputs.d_key, columns = fixed.columns_of_vectors();
   // What the cap does to gradients, which cannot be told from y when a bias was added.
   MatrixView slopes;
   if (inputs.soft_cap && y.wants_gradient()) slopes = tape.arena().matrix<float>(1, y.cols());
-  const bool biased = !fixed.slopes.empty() || bias.by_distance != nullptr || bias.by_query;
+  const bool biased = !fixed.slopes.empty() || bias.by_distance != nullptr || bias.by_query || bias.by_key;
   for_sequences(sequences, [&](const SequenceMaps& s) {
     for (int64_t h = heads.begin; h < heads.end; ++h) {
       const MatrixView scores(y.value().data + s.at(h), s.queries, s.keys);
@@ -152,17 +150,19 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
             out[j] -= fixed.slopes[static_cast<size_t>(h)] * static_cast<float>(std::abs(place.distance));
           if (bias.by_distance != nullptr) out[j] += bias.by_distance->value(h, place.by_distance);
           if (bias.by_query)
-            out[j] += bias.by_query.value()(s.query_begin + i, h * query_columns + place.by_query);
+            out[j] += bias.by_query.value()(s.query_begin + i, h * columns + place.by_vector);
+          if (bias.by_key) out[j] += bias.by_key.value()(s.key_begin + j, h * columns + place.by_vector);
         }
       }
     }
   });
   // dq_i = scale sum_j dy_ij k_j;  dk_j += scale sum_i dy_ij q_i, dy times the cap's slope; a bias gets what its scores
   // get
-  tape.record(y, [&tape, q, k, y, slopes, inputs, bias, heads, sequences, size, query_columns] {
+  tape.record(y, [&tape, q, k, y, slopes, inputs, bias, heads, sequences, size, columns] {
     MH_ASSERT(inputs.key_rows.empty());
     const MatrixView dq = sums_of(tape, q), dk = sums_of(tape, k);
     const MatrixView d_by_query = bias.by_query ? sums_of(tape, bias.by_query) : MatrixView();
+    const MatrixView d_by_key = bias.by_key ? sums_of(tape, bias.by_key) : MatrixView();
     const Arena::Mark mark = tape.arena().mark();
     MatrixView tables;
     if (bias.by_distance != nullptr && tape.trains()) {
@@ -187,7 +187,8 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
             if (dk.data != nullptr)
               add_scaled(d, q.value().row(row) + h * size, size, dk.row(key) + g * size);
             if (table != nullptr) table[h * bias.by_distance->value.cols() + place.by_distance] += *dy;
-            if (d_by_query.data != nullptr) d_by_query(row, h * query_columns + place.by_query) += *dy;
+            if (d_by_query.data != nullptr) d_by_query(row, h * columns + place.by_vector) += *dy;
+            if (d_by_key.data != nullptr) d_by_key(key, h * columns + place.by_vector) += *dy;
           }
         }
       }

@@ -38,13 +38,23 @@ struct AttentionBias {
   std::span<const float> elements = {};
   /// Unset: they lie as AttentionOutputs::weights do, as their gradient does in any case.
   std::optional<ElementStrides> element_strides = {};
-  /// [Nq, H * (2k + 1)]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, where these
+  /// [Nq, H * columns]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, where these
   /// numbers are the products of the query with the vectors of the distances.
   ConstMatrixView by_query = {};
-  int query_clip = 0;  // k
+  /// [Nk, H * columns]: adds by_key[key_offsets[s] + j][h][clipped distance + k], as in DeBERTa (He et al. 2021), where
+  /// these numbers are the products of the key with other vectors of the distances.
+  ConstMatrixView by_key = {};
+  int vector_clip = 0;                           // k of by_query and by_key
+  int vector_columns = 0;                        // with vector_buckets: how many columns there are
+  std::span<const int32_t> vector_buckets = {};  // empty, or [2k + 1]: columns of by_query and by_key
 
   bool by_distances() const { return !slopes.empty() || !by_distance.empty(); }
-  bool none() const { return !by_distances() && elements.empty() && by_query.cols == 0; }
+  bool by_vectors() const { return by_query.cols != 0 || by_key.cols != 0; }
+  bool none() const { return !by_distances() && elements.empty() && !by_vectors(); }
+  /// How many columns by_query and by_key have for each head.
+  int64_t columns_of_vectors() const {
+    return vector_buckets.empty() ? 2 * int64_t{vector_clip} + 1 : vector_columns;
+  }
 };
 
 /// Where the gradients of a bias go. They are overwritten, not added to; null or empty: not wanted.
@@ -52,7 +62,8 @@ struct AttentionBiasGradients {
   float* slopes = nullptr;       // [H]
   float* by_distance = nullptr;  // [H, columns]
   float* elements = nullptr;     // as AttentionOutputs::weights; 0 where a mask hides the key
-  MatrixView by_query = {};      // [Nq, H * (2k + 1)]
+  MatrixView by_query = {};      // [Nq, H * columns]
+  MatrixView by_key = {};        // [Nk, H * columns]
 };
 
 /// The inputs of attention. S sequences, Nq query rows, Nk key rows, H query heads, G key heads, U value

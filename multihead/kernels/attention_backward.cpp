@@ -306,9 +306,14 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
   expect_bias(g.d_bias.by_distance, !in.bias.by_distance.empty(), "by_distance");
   expect_bias(g.d_bias.elements, !in.bias.elements.empty(), "elements");
   expect_bias(g.d_bias.by_query.cols != 0, in.bias.by_query.cols != 0, "by_query");
+  expect_bias(g.d_bias.by_key.cols != 0, in.bias.by_key.cols != 0, "by_key");
   if (g.d_bias.by_query.cols != 0) {
     detail::check_result("attention_backward", "d_bias.by_query", g.d_bias.by_query, in.q.rows,
                          in.bias.by_query.cols);
+  }
+  if (g.d_bias.by_key.cols != 0) {
+    detail::check_result("attention_backward", "d_bias.by_key", g.d_bias.by_key, in.key_offsets.back(),
+                         in.bias.by_key.cols);
   }
   const auto sequences = static_cast<int64_t>(in.query_offsets.size()) - 1;
   if (g.d_gate.data != nullptr)

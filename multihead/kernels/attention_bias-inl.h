@@ -29,14 +29,15 @@ struct HeadBias {
   int64_t element_stride = 0;
   int64_t keys = 0;
   const float* by_query = nullptr;  // of the sequence's first query
-  int64_t query_stride = 0;
-  int64_t clip = 0;  // of by_query
-
-  int64_t distances() const { return 2 * clip + 1; }
+  const float* by_key = nullptr;    // of its first key
+  int64_t query_stride = 0, key_stride = 0;
+  const int32_t* columns = nullptr;  // of by_query and by_key, as by_distance lies
+  int64_t vector_columns = 0;        // how many there are
 };
 
 struct BiasMemory {
   AlignedBuffer<float> by_distance;
+  AlignedBuffer<int32_t> columns;
 };
 
 /// The bias for queries [first, last) of a sequence whose first query is row `row` of all.
@@ -59,22 +60,44 @@ inline HeadBias head_bias(const AttentionInputs& in, size_t sequence, int64_t ro
     b.elements = elements.first;
     b.element_stride = elements.stride;
   }
+  if (in.bias.by_vectors()) {
+    b.vector_columns = in.bias.columns_of_vectors();
+    const int64_t size = last - first + kBlock + keys;
+    int32_t* to = memory.columns.get(size);
+    for (int64_t x = 0; x < size; ++x)
+      to[x] = static_cast<int32_t>(detail::vector_column(in.bias, b.origin - x));
+    b.columns = to;
+  }
   if (in.bias.by_query.cols != 0) {
-    b.clip = in.bias.query_clip;
-    b.by_query = in.bias.by_query.row(row) + head * b.distances();
+    b.by_query = in.bias.by_query.row(row) + head * b.vector_columns;
     b.query_stride = in.bias.by_query.stride;
+  }
+  if (in.bias.by_key.cols != 0) {
+    b.by_key = in.bias.by_key.row(in.key_offsets[sequence]) + head * b.vector_columns;
+    b.key_stride = in.bias.by_key.stride;
   }
   return b;
 }
 
-/// Calls visit(j, lane, column of by_query) for keys [begin, end) and n queries from `first` on.
-template <class Visit>
-HWY_INLINE void for_each_of_query(const HeadBias& b, int64_t first, int n, int64_t begin, int64_t end,
-                                  Visit visit) {
-  for (int64_t j = begin; j < end; ++j) {
-    for (int i = 0; i < n; ++i) {
-      const int64_t distance = j - (first + i + b.shift);
-      visit(j - begin, i, std::clamp(distance, -b.clip, b.clip) + b.clip);
+/// strip += the numbers of by_query and by_key of keys [begin, end) and n queries from `first` on.
+HWY_INLINE void add_by_vectors(const HeadBias& b, int64_t first, int n, int64_t begin, int64_t end,
+                               float* HWY_RESTRICT strip) {
+  const DF d;
+  const DI di;
+  const int32_t* at = b.columns + first + b.shift + b.origin;
+  const auto log2e = hn::Set(d, kLog2e);
+  for (int w = 0; w * kLanes < n; ++w) {
+    // Of lanes behind the last query, which nobody reads, the numbers are those of the last query.
+    const auto lanes = hn::Min(hn::Iota(di, 0), hn::Set(di, n - 1 - w * kLanes));
+    const auto rows = hn::Mul(lanes, hn::Set(di, static_cast<int32_t>(b.query_stride)));
+    const float* of_queries = b.by_query ? b.by_query + (first + w * kLanes) * b.query_stride : nullptr;
+    for (int64_t j = begin; j < end; ++j) {
+      const auto columns = hn::LoadU(di, at - j + w * kLanes);
+      float* to = strip + (j - begin) * kBlock + w * kLanes;
+      VF sum = hn::Zero(d);
+      if (of_queries) sum = hn::GatherIndex(d, of_queries, hn::Add(rows, columns));
+      if (b.by_key) sum = hn::Add(sum, hn::GatherIndex(d, b.by_key + j * b.key_stride, columns));
+      hn::Store(hn::MulAdd(log2e, sum, hn::Load(d, to)), d, to);
     }
   }
 }
@@ -97,17 +120,16 @@ HWY_NOINLINE inline void add_bias(const HeadBias& b, int64_t first, int n, int64
       strip[(j - begin) * kBlock + i] += kLog2e * b.elements[(first + i) * b.element_stride + j];
     }
   }
-  if (!b.by_query) return;
-  for_each_of_query(b, first, n, begin, end, [&](int64_t j, int i, int64_t column) {
-    strip[j * kBlock + i] += kLog2e * b.by_query[(first + i) * b.query_stride + column];
-  });
+  if (b.columns) add_by_vectors(b, first, n, begin, end, strip);
 }
 
 /// Where the gradients of a head's bias are summed; null: not wanted.
 struct HeadBiasGradient {
   float* by_distance = nullptr;  // as HeadBias::by_distance
   float* elements = nullptr;
-  float* by_query = nullptr;  // [queries of a block, 2k + 1]
+  float* by_query = nullptr;  // [queries of a block, columns]
+  float* by_key = nullptr;    // of the sequence's first key
+  int64_t key_stride = 0;
 };
 
 /// Adds the gradient of a strip's scores to the gradients of the bias. block_first: the query of by_query's
@@ -129,10 +151,15 @@ HWY_NOINLINE inline void add_bias_gradient(const HeadBias& b, const HeadBiasGrad
   for (int64_t j = begin; j < end && g.elements; ++j) {
     for (int i = 0; i < n; ++i) g.elements[(first + i) * b.keys + j] = strip[(j - begin) * kBlock + i];
   }
-  if (!g.by_query) return;
-  for_each_of_query(b, first, n, begin, end, [&](int64_t j, int i, int64_t column) {
-    g.by_query[(first - block_first + i) * b.distances() + column] += strip[j * kBlock + i];
-  });
+  if (!g.by_query && !g.by_key) return;
+  for (int64_t j = begin; j < end; ++j) {
+    const int32_t* columns = b.columns + first + b.shift + b.origin - j;
+    for (int i = 0; i < n; ++i) {
+      const float number = strip[(j - begin) * kBlock + i];
+      if (g.by_query) g.by_query[(first - block_first + i) * b.vector_columns + columns[i]] += number;
+      if (g.by_key) g.by_key[j * g.key_stride + columns[i]] += number;
+    }
+  }
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 constexpr int kLargestHead = 1024;
 constexpr int64_t kLargestStride = int64_t{1} << 48;
 constexpr int kLargestClip = 1 << 20;
+constexpr int64_t kMostVectorColumns = 1 << 26;  // 16 rows of them are counted in 32 bits
 
 template <class T>
 void check_layout(const char* caller, const char* name, const BasicMatrixView<T>& view) {
@@ -170,6 +171,18 @@ void check_bias(const AttentionInputs& in, const char* caller) {
       throw ShapeError(fmt::format("{}: {} is {}, expected 0 to {}", caller, name, clip, kLargestClip));
     }
   };
+  const auto check_buckets = [&](const char* name, std::span<const int32_t> buckets, int clip, int columns) {
+    const int64_t distances = 2 * int64_t{clip} + 1;
+    if (static_cast<int64_t>(buckets.size()) != distances) {
+      throw ShapeError(fmt::format("{}: {} has {} columns, expected one for each of {} distances", caller,
+                                   name, buckets.size(), distances));
+    }
+    for (const int32_t bucket : buckets) {
+      if (bucket < 0 || bucket >= columns) {
+        throw ShapeError(fmt::format("{}: {} holds {}, expected 0 to {}", caller, name, bucket, columns - 1));
+      }
+    }
+  };
   if (!bias.slopes.empty() && bias.slopes.size() != heads) {
     throw ShapeError(fmt::format("{}: bias.slopes has {} numbers, expected one for each of {} heads", caller,
                                  bias.slopes.size(), in.heads));
@@ -185,16 +198,8 @@ void check_bias(const AttentionInputs& in, const char* caller) {
       throw ShapeError(fmt::format("{}: bias.by_distance has {} numbers, expected {} heads x {} columns",
                                    caller, bias.by_distance.size(), in.heads, bias.distance_columns));
     }
-    if (!bias.buckets.empty() && static_cast<int64_t>(bias.buckets.size()) != distances) {
-      throw ShapeError(fmt::format("{}: bias.buckets has {} columns, expected one for each of {} distances",
-                                   caller, bias.buckets.size(), distances));
-    }
-    for (const int32_t bucket : bias.buckets) {
-      if (bucket < 0 || bucket >= bias.distance_columns) {
-        throw ShapeError(fmt::format("{}: bias.buckets holds {}, expected 0 to {}", caller, bucket,
-                                     bias.distance_columns - 1));
-      }
-    }
+    if (!bias.buckets.empty())
+      check_buckets("bias.buckets", bias.buckets, bias.distance_clip, bias.distance_columns);
   }
   if (bias.element_strides) {
     check_element_strides(in, caller);
@@ -203,14 +208,30 @@ void check_bias(const AttentionInputs& in, const char* caller) {
     throw ShapeError(fmt::format("{}: bias.elements has {} numbers, expected the {} there are weights",
                                  caller, bias.elements.size(), attention_weights_size(in)));
   }
-  if (bias.by_query.cols != 0) {
-    check_clip("bias.query_clip", bias.query_clip);
-    if (bias.by_query.rows != in.q.rows) {
-      throw ShapeError(fmt::format("{}: bias.by_query has {} rows, expected the {} of q", caller,
-                                   bias.by_query.rows, in.q.rows));
-    }
-    check_matrix(caller, "bias.by_query", bias.by_query, int64_t{in.heads} * (2 * bias.query_clip + 1));
+  if (!bias.by_vectors()) return;
+  check_clip("bias.vector_clip", bias.vector_clip);
+  if (!bias.vector_buckets.empty())
+    check_buckets("bias.vector_buckets", bias.vector_buckets, bias.vector_clip, bias.vector_columns);
+  const int64_t columns = int64_t{in.heads} * bias.columns_of_vectors();
+  if (columns > kMostVectorColumns) {
+    throw ShapeError(
+        fmt::format("{}: bias.by_query or by_key of {} heads has {} columns, expected at most {}", caller,
+                    in.heads, columns, kMostVectorColumns));
   }
+  const auto check_rows = [&](const char* name, ConstMatrixView numbers, int64_t rows, const char* of) {
+    if (numbers.cols == 0) return;
+    if (numbers.rows != rows) {
+      throw ShapeError(
+          fmt::format("{}: {} has {} rows, expected the {} of {}", caller, name, numbers.rows, rows, of));
+    }
+    check_matrix(caller, name, numbers, columns);
+    if (numbers.stride > kMostVectorColumns) {
+      throw ShapeError(fmt::format("{}: {} has rows {} numbers apart, expected at most {}", caller, name,
+                                   numbers.stride, kMostVectorColumns));
+    }
+  };
+  check_rows("bias.by_query", bias.by_query, in.q.rows, "q");
+  check_rows("bias.by_key", bias.by_key, in.key_offsets.back(), "key_offsets");
 }
 
 }  // namespace

@@ -29,7 +29,13 @@ inline void begin_bias(const AttentionInputs& in, const AttentionBiasGradients& 
     h.d_bias.elements = g.elements + weight_offset + h.head * h.queries * h.keys;
     if (end > begin) fill_zero(h.d_bias.elements + begin, h.keys, h.queries, end - begin);
   }
-  if (g.by_query.cols != 0) h.d_bias.by_query = memory.by_query.get(kQueries * bias.distances());
+  if (g.by_query.cols != 0) h.d_bias.by_query = memory.by_query.get(kQueries * bias.vector_columns);
+  if (g.by_key.cols != 0) {
+    float* first = g.by_key.row(in.key_offsets[h.sequence]) + h.head * bias.vector_columns;
+    fill_zero(first + begin * g.by_key.stride, g.by_key.stride, end - begin, bias.vector_columns);
+    h.d_bias.by_key = first;
+    h.d_bias.key_stride = g.by_key.stride;
+  }
 }
 
 /// Adds up the gradients by distance: to[0] for the slope, to[1 + column] for by_distance.
@@ -46,7 +52,7 @@ inline void finish_distances(const AttentionInputs& in, const Head& h, float* to
 
 /// Writes or adds a block's part of the gradient of by_query to its rows.
 HWY_INLINE void finish_by_query(const Head& h, const MatrixView& out, int64_t first, int64_t n, bool add) {
-  const int64_t columns = h.bias->distances();
+  const int64_t columns = h.bias->vector_columns;
   for (int64_t r = 0; r < n; ++r) {
     float* to = out.row(h.row + first + r) + h.head * columns;
     const float* from = h.d_bias.by_query + r * columns;
@@ -54,7 +60,7 @@ HWY_INLINE void finish_by_query(const Head& h, const MatrixView& out, int64_t fi
   }
 }
 HWY_INLINE void begin_by_query(const Head& h) {
-  if (h.d_bias.by_query) std::fill_n(h.d_bias.by_query, kQueries * h.bias->distances(), 0.0f);
+  if (h.d_bias.by_query) std::fill_n(h.d_bias.by_query, kQueries * h.bias->vector_columns, 0.0f);
 }
 
 }  // namespace

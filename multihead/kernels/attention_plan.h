@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -39,10 +40,18 @@ constexpr int64_t kBackwardQueries = 64;
 
 /// Returns what AttentionBias::slopes and by_distance add at a distance.
 float bias_at_distance(const AttentionBias& bias, int head, int64_t distance);
+/// The column for a distance that is clipped to k, among buckets where there are some.
+inline int64_t column_of(int64_t distance, int64_t k, std::span<const int32_t> buckets) {
+  const int64_t at = (distance < -k ? -k : distance > k ? k : distance) + k;
+  return buckets.empty() ? at : buckets[static_cast<size_t>(at)];
+}
 /// The column of by_distance for a distance.
 inline int64_t bias_column(const AttentionBias& bias, int64_t distance) {
-  const int64_t k = bias.distance_clip, at = (distance < -k ? -k : distance > k ? k : distance) + k;
-  return bias.buckets.empty() ? at : bias.buckets[static_cast<size_t>(at)];
+  return column_of(distance, bias.distance_clip, bias.buckets);
+}
+/// The column of by_query and by_key for a distance, of one head.
+inline int64_t vector_column(const AttentionBias& bias, int64_t distance) {
+  return column_of(distance, bias.vector_clip, bias.vector_buckets);
 }
 
 /// Where the number of head `head` of token i of a sequence lies, whose first token is row `row` of all.

@@ -114,7 +114,7 @@ HWY_NOINLINE inline void stream_bias(const AttentionInputs& in, const StreamedQu
   const size_t s = f.sequence;
   const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
   const int64_t keys = in.key_offsets[s + 1] - in.key_offsets[s];
-  const int64_t shift = keys - queries, clip = in.bias.query_clip;
+  const int64_t shift = keys - queries, columns = in.bias.columns_of_vectors();
   if (!in.bias.none()) {
     for (int64_t r = 0; r < f.rows(); ++r) {
       const int64_t i = f.first + r % f.n;
@@ -125,12 +125,16 @@ HWY_NOINLINE inline void stream_bias(const AttentionInputs& in, const StreamedQu
         elements = of_head.first + i * of_head.stride;
       }
       const float* const by_query =
-          in.bias.by_query.cols == 0 ? nullptr : in.bias.by_query.row(row + i) + head * (2 * clip + 1) + clip;
+          in.bias.by_query.cols == 0 ? nullptr : in.bias.by_query.row(row + i) + head * columns;
       for (int64_t j = f.begin; j < f.end; ++j) {
         const int64_t distance = j - (i + shift);
         float sum = in.bias.by_distances() ? detail::bias_at_distance(in.bias, head, distance) : 0.0f;
         if (elements) sum += elements[j];
-        if (by_query) sum += by_query[std::clamp(distance, -clip, clip)];
+        if (in.bias.by_vectors()) {
+          const int64_t column = detail::vector_column(in.bias, distance);
+          if (by_query) sum += by_query[column];
+          if (in.bias.by_key.cols != 0) sum += in.bias.by_key(in.key_offsets[s] + j, head * columns + column);
+        }
         scores.at(r, j - f.begin) += kLog2e * sum;
       }
     }

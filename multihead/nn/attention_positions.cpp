@@ -85,7 +85,7 @@ class ShawPositions final : public AttentionPositions {
         product_(slice_columns(shape.heads, shape.heads * shape.d_key), &vectors_, nullptr) {}
 
   LearnedInputs bias(Context& context, Var q, AttentionBias& fixed) const override {
-    fixed.query_clip = kShawClip;
+    fixed.vector_clip = kShawClip;
     const Var products = head_affine(context.tape, q, product_);  // [Nq, H * (2k + 1)]
     return {.by_distance = nullptr, .by_query = ops::scale(context.tape, products, scale_)};
   }

@@ -14,18 +14,19 @@ namespace mh {
 namespace {
 
 struct Result {
-  std::vector<float> output, dq, dk, dv, d_table, d_by_query, d_gates, weights;
+  std::vector<float> output, dq, dk, dv, d_table, d_by_query, d_by_key, d_gates, weights;
 };
 
 void expect_pieces_of_the_kernel(std::optional<float> soft_cap) {
-  constexpr int kHeads = 4, kKeyHeads = 2, kKey = 3, kValue = 5, kClip = 2;
+  constexpr int kHeads = 4, kKeyHeads = 2, kKey = 3, kValue = 5, kVectors = 4;
   const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{3, 1, 6});
   const Ragged keys = Ragged::from_lengths(std::vector<int32_t>{4, 2, 7});
   Tensor q = test::random_matrix<float>(queries.rows(), kHeads * kKey, 1),
          k = test::random_matrix<float>(keys.rows(), kKeyHeads * kKey, 2),
          v = test::random_matrix<float>(keys.rows(), kValue, 3),
          seed = test::random_matrix<float>(queries.rows(), kHeads * kValue, 4),
-         by_query = test::random_matrix<float>(queries.rows(), kHeads * (2 * kClip + 1), 5);
+         by_query = test::random_matrix<float>(queries.rows(), kHeads * kVectors, 5),
+         by_key = test::random_matrix<float>(keys.rows(), kHeads * kVectors, 8);
   Tensor gates = test::random_matrix<float>(queries.sequences(), kHeads, 6);
   gates(1, 2) = 0;
   const std::vector<float> slopes = {0.5f, 0.25f, 0, 1};
@@ -47,7 +48,10 @@ void expect_pieces_of_the_kernel(std::optional<float> soft_cap) {
   inputs.bias.distance_clip = 3;
   inputs.bias.distance_columns = 3;
   inputs.bias.buckets = buckets;
-  inputs.bias.query_clip = kClip;
+  const std::vector<int32_t> vector_buckets = {3, 0, 2, 1, 2};  // of the distances -2 ... 2
+  inputs.bias.vector_clip = 2;
+  inputs.bias.vector_columns = kVectors;
+  inputs.bias.vector_buckets = vector_buckets;
   const auto run = [&](bool composed) {
     Parameter table(kHeads, 3);
     for (int64_t i = 0; i < table.value.size(); ++i)
@@ -56,8 +60,8 @@ void expect_pieces_of_the_kernel(std::optional<float> soft_cap) {
     using enum Tape::Gradient;
     const Var vq = tape.constant(q.view(), kWants), vk = tape.constant(k.view(), kWants),
               vv = tape.constant(v.view(), kWants), vb = tape.constant(by_query.view(), kWants),
-              vg = tape.constant(gates.view(), kWants);
-    const LearnedInputs learned{.by_distance = &table, .by_query = vb, .gates = vg};
+              vc = tape.constant(by_key.view(), kWants), vg = tape.constant(gates.view(), kWants);
+    const LearnedInputs learned{.by_distance = &table, .by_query = vb, .by_key = vc, .gates = vg};
     std::vector<float> weights(static_cast<size_t>(attention_weights_size(inputs)));
     Var y;
     if (composed) {
@@ -70,6 +74,7 @@ void expect_pieces_of_the_kernel(std::optional<float> soft_cap) {
       AttentionInputs in = inputs;
       in.q = q.view(), in.k = k.view(), in.v = v.view();
       in.bias.by_query = by_query.view();
+      in.bias.by_key = by_key.view();
       in.bias.by_distance = {table.value.data(), static_cast<size_t>(table.value.size())};
       Tensor unused(queries.rows(), kHeads * kValue);
       attention_forward(in, {.output = unused.view(), .lse = nullptr, .weights = weights.data()});
@@ -84,6 +89,7 @@ void expect_pieces_of_the_kernel(std::optional<float> soft_cap) {
     result.dk = numbers(vk.gradient());
     result.dv = numbers(vv.gradient());
     result.d_by_query = numbers(vb.gradient());
+    result.d_by_key = numbers(vc.gradient());
     result.d_gates = numbers(vg.gradient());
     result.d_table = numbers(table.gradient.view());
     return result;
@@ -104,6 +110,7 @@ void expect_pieces_of_the_kernel(std::optional<float> soft_cap) {
   expect_near("dk", pieces.dk, fused.dk);
   expect_near("dv", pieces.dv, fused.dv);
   expect_near("d_by_query", pieces.d_by_query, fused.d_by_query);
+  expect_near("d_by_key", pieces.d_by_key, fused.d_by_key);
   expect_near("d_gates", pieces.d_gates, fused.d_gates);
   expect_near("d_table", pieces.d_table, fused.d_table);
 }

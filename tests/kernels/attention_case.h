@@ -19,7 +19,8 @@ enum class MaskChoice { kNone, kCausal, kCausalTopLeft, kWindow, kDense };
 
 /// Which biases there are.
 struct BiasChoice {
-  bool slopes = false, by_distance = false, buckets = false, elements = false, by_query = false;
+  bool slopes = false, by_distance = false, buckets = false, elements = false, by_query = false,
+       by_key = false;
 };
 
 enum class GateChoice { kNone, kOfAll, kOfEach };  // sequence
@@ -155,10 +156,20 @@ class AttentionProblem {
       bias.elements = fill(elements_, d_elements, static_cast<size_t>(attention_weights_size(in)));
       d_bias.elements = d_elements.data();
     }
+    bias.vector_clip = 5;
+    if (c.bias.buckets && (c.bias.by_query || c.bias.by_key)) {
+      vector_buckets_ = {6, 0, 0, 1, 2, 5, 3, 3, 4, 4, 1};
+      bias.vector_buckets = vector_buckets_;
+      bias.vector_columns = 7;
+    }
+    const int64_t columns = c.heads * bias.columns_of_vectors();
     if (c.bias.by_query) {
-      bias.query_clip = 5;
-      bias.by_query = matrix(by_query_, in.q.rows, int64_t{c.heads} * 11, c.padding);
-      d_bias.by_query = blank(d_by_query_, in.q.rows, int64_t{c.heads} * 11, c.padding);
+      bias.by_query = matrix(by_query_, in.q.rows, columns, c.padding);
+      d_bias.by_query = blank(d_by_query_, in.q.rows, columns, c.padding);
+    }
+    if (c.bias.by_key) {
+      bias.by_key = matrix(by_key_, in.key_offsets.back(), columns, c.padding);
+      d_bias.by_key = blank(d_by_key_, in.key_offsets.back(), columns, c.padding);
     }
   }
   MatrixView matrix(std::vector<float>& data, int64_t rows, int64_t cols, int64_t padding) {
@@ -174,8 +185,8 @@ class AttentionProblem {
   Random random_;
   Ragged query_ragged_, key_ragged_;
   std::vector<float> q_, k_, v_, output_, d_output_, d_q_, d_k_, d_v_, gate_;
-  std::vector<float> slopes_, by_distance_, elements_, by_query_, d_by_query_;
-  std::vector<int32_t> rows_, buckets_;
+  std::vector<float> slopes_, by_distance_, elements_, by_query_, d_by_query_, by_key_, d_by_key_;
+  std::vector<int32_t> rows_, buckets_, vector_buckets_;
   std::vector<uint64_t> bits_;
   std::vector<int64_t> sentences_;
 };

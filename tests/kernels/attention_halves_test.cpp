@@ -103,6 +103,7 @@ TEST_P(HalvesOnTarget, EveryWayOfTheKernel) {
       c.bias.buckets = n % 2 == 1;
       c.bias.elements = n % 7 == 4;
       c.bias.by_query = n % 7 == 5;
+      c.bias.by_key = n % 7 >= 5;
       c.rate = n % 11 == 6 ? 0.3f : 0;
       ++n;
       expect_the_bits_of_float32(c);

@@ -97,6 +97,7 @@ inline AttentionDescription random_description(Choices& choices) {
     d.buckets = choices.one_in(2) ? 1 + static_cast<int>(choices.below(9)) : 0;
     d.elements = choices.one_in(3);
     d.by_query = choices.one_in(3);
+    d.by_key = choices.one_in(3);
     d.clip = static_cast<int>(choices.below(45));
     d.d_bias = !choices.one_in(4);
   }

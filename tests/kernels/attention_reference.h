@@ -24,8 +24,8 @@ struct Attention {
 
 struct Gradients {
   std::vector<double> d_q, d_k, d_v;
-  std::vector<double> d_gate;                                   // [S, H]
-  std::vector<double> slopes, by_distance, elements, by_query;  // of the bias
+  std::vector<double> d_gate;                                           // [S, H]
+  std::vector<double> slopes, by_distance, elements, by_query, by_key;  // of the bias
   double largest = 0;
 };
 
@@ -33,7 +33,7 @@ struct Gradients {
 struct Values {
   std::vector<double> q, k, v;
   std::vector<double> gate;  // [S, H]
-  std::vector<double> slopes = {}, by_distance = {}, elements = {}, by_query = {};
+  std::vector<double> slopes = {}, by_distance = {}, elements = {}, by_query = {}, by_key = {};
 };
 
 inline std::vector<double> dense(ConstMatrixView view) {
@@ -65,6 +65,7 @@ inline Values values_of(const AttentionInputs& in) {
   values.by_distance = doubles(in.bias.by_distance);
   values.elements = doubles(in.bias.elements);
   values.by_query = dense(in.bias.by_query);
+  values.by_key = dense(in.bias.by_key);
   return values;
 }
 
@@ -119,7 +120,7 @@ inline std::vector<double> gates_in_rows(const std::vector<double>& each, int64_
 
 /// Where a bias has its numbers for a score, or -1.
 struct BiasPlaces {
-  int64_t slope = -1, by_distance = -1, element = -1, by_query = -1;
+  int64_t slope = -1, by_distance = -1, element = -1, by_query = -1, by_key = -1;
 };
 inline BiasPlaces bias_places(const AttentionInputs& in, int64_t row, int64_t h, const Seen& key,
                               int64_t weights) {
@@ -132,8 +133,14 @@ inline BiasPlaces bias_places(const AttentionInputs& in, int64_t row, int64_t h,
     places.by_distance = h * in.bias.distance_columns + column;
   }
   if (!in.bias.elements.empty()) places.element = weights + key.key;
-  if (in.bias.by_query.cols != 0) {
-    places.by_query = (row * in.heads + h) * (2 * in.bias.query_clip + 1) + clipped(in.bias.query_clip);
+  int64_t column = clipped(in.bias.vector_clip);
+  if (!in.bias.vector_buckets.empty()) column = in.bias.vector_buckets[static_cast<size_t>(column)];
+  const int64_t columns =
+      in.bias.vector_buckets.empty() ? 2 * in.bias.vector_clip + 1 : in.bias.vector_columns;
+  if (in.bias.by_query.cols != 0) places.by_query = (row * in.heads + h) * columns + column;
+  if (in.bias.by_key.cols != 0) {
+    const int64_t key_row = in.key_offsets[sequence_of(in, row)] + key.key;
+    places.by_key = (key_row * in.heads + h) * columns + column;
   }
   return places;
 }
@@ -165,6 +172,7 @@ inline std::vector<double> scores(const AttentionInputs& in, const Values& x, in
     if (at.by_distance >= 0) add(x.by_distance[static_cast<size_t>(at.by_distance)]);
     if (at.element >= 0) add(x.elements[static_cast<size_t>(at.element)]);
     if (at.by_query >= 0) add(x.by_query[static_cast<size_t>(at.by_query)]);
+    if (at.by_key >= 0) add(x.by_key[static_cast<size_t>(at.by_key)]);
     s.push_back(sum);
   }
   return s;
@@ -218,15 +226,11 @@ inline Attention attention(const AttentionInputs& in, const Values& x,
 inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
                                      const std::vector<double>& d_output) {
   const Attention forward = attention(in, x);
-  Gradients g{std::vector<double>(x.q.size()),
-              std::vector<double>(x.k.size()),
-              std::vector<double>(x.v.size()),
-              std::vector<double>(x.gate.size()),
-              std::vector<double>(x.slopes.size()),
-              std::vector<double>(x.by_distance.size()),
-              std::vector<double>(x.elements.size()),
-              std::vector<double>(x.by_query.size()),
-              forward.largest};
+  Gradients g{std::vector<double>(x.q.size()),        std::vector<double>(x.k.size()),
+              std::vector<double>(x.v.size()),        std::vector<double>(x.gate.size()),
+              std::vector<double>(x.slopes.size()),   std::vector<double>(x.by_distance.size()),
+              std::vector<double>(x.elements.size()), std::vector<double>(x.by_query.size()),
+              std::vector<double>(x.by_key.size()),   forward.largest};
   const auto add = [&g](std::vector<double>& to, int64_t at, double term) {
     to[static_cast<size_t>(at)] += term;
     g.largest = std::max(g.largest, std::abs(term));
@@ -260,6 +264,7 @@ inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
       if (at.by_distance >= 0) add(g.by_distance, at.by_distance, d_score);
       if (at.element >= 0) add(g.elements, at.element, d_score);
       if (at.by_query >= 0) add(g.by_query, at.by_query, d_score);
+      if (at.by_key >= 0) add(g.by_key, at.by_key, d_score);
       const double ds = static_cast<double>(in.scale) * d_score * slopes[n];
       for (int64_t c = 0; c < in.d_key; ++c) {
         const int64_t q = (row * in.heads + h) * in.d_key + c;

@@ -157,14 +157,14 @@ TEST(AttentionSafety, AnyNumberOfThreadsGivesTheSameBits) {
     for (const auto* data : {&p.d_gate, &p.d_slopes, &p.d_by_distance}) {
       all.insert(all.end(), data->begin(), data->end());
     }
-    for (const MatrixView& view : {p.output, p.d_q, p.d_k, p.d_v, p.d_bias.by_query}) {
+    for (const MatrixView& view : {p.output, p.d_q, p.d_k, p.d_v, p.d_bias.by_query, p.d_bias.by_key}) {
       all.insert(all.end(), view.data, view.data + view.rows * view.stride);
     }
     return all;
   };
   for (const float rate : {0.1f, 0.0f}) {
     c.rate = rate;
-    c.bias = {.slopes = rate > 0, .by_distance = rate > 0, .by_query = rate > 0};
+    c.bias = {.slopes = rate > 0, .by_distance = rate > 0, .by_query = rate > 0, .by_key = rate > 0};
     const auto one = bytes(1);
     for (const int threads : {2, 3, 7, 2}) {
       const auto more = bytes(threads);

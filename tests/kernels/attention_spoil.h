@@ -81,7 +81,7 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
   };
   using Ints = std::initializer_list<int>;
   using Floats = std::initializer_list<float>;
-  switch (choices.below(35)) {
+  switch (choices.below(38)) {
     case 0:
       return spoil_number(in.heads, ": heads ", Ints{0, -1, 1 << 24, INT_MIN, INT_MAX});
     case 1:
@@ -202,14 +202,28 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
       spoilt.fields = {": bias.elements "};
       return;
     case 29:
-      if (in.bias.by_query.cols == 0) return;
-      return spoil_number(in.bias.query_clip, ": bias.query_clip ", Ints{-1, INT_MIN, INT_MAX});
+      if (!in.bias.by_vectors()) return;
+      return spoil_number(in.bias.vector_clip, ": bias.vector_clip ", Ints{-1, INT_MIN, INT_MAX});
     case 30:
       if (in.bias.by_query.cols == 0) return;
       return spoil_view(in.bias.by_query, {": bias.by_query "});
     case 31:
       if (p.gradients.d_bias.by_query.cols == 0) return;
       return spoil_view(p.gradients.d_bias.by_query, {": d_bias.by_query "}, true);
+    case 35:
+      if (in.bias.by_key.cols == 0) return;
+      return spoil_view(in.bias.by_key, {": bias.by_key "});
+    case 36:
+      if (p.gradients.d_bias.by_key.cols == 0) return;
+      return spoil_view(p.gradients.d_bias.by_key, {": d_bias.by_key "}, true);
+    case 37:
+      if (!in.bias.by_vectors()) return;
+      spoilt.numbers.assign(static_cast<size_t>(2 * in.bias.vector_clip + 1), 0);
+      in.bias.vector_columns = 1;
+      spoil_number(spoilt.numbers[choices.below(static_cast<uint32_t>(spoilt.numbers.size()))],
+                   ": bias.vector_buckets ", Ints{1, -1, INT_MIN, INT_MAX});
+      in.bias.vector_buckets = spoilt.numbers;
+      return;
     default:
       if (in.q.rows == 0) return;
       p.gradients.lse = nullptr;

@@ -84,6 +84,7 @@ void expect_right(const AttentionCase& c) {
   expect_numbers("d_by_distance", p.d_by_distance, g.by_distance, sums);
   expect_numbers("d_elements", p.d_elements, g.elements, close);
   EXPECT_LE(worst(g.by_query, p.d_bias.by_query), close * std::sqrt(reach));
+  EXPECT_LE(worst(g.by_key, p.d_bias.by_key), close * std::sqrt(reach));
   for (int64_t i = 0; c.padding > 0 && i < p.d_k.rows; ++i) {
     ASSERT_EQ(p.d_k.row(i)[p.d_k.cols], 77.0f) << "wrote between the rows";
   }
@@ -102,7 +103,12 @@ void expect_central_differences(std::optional<float> soft_cap) {
   c.mask = MaskChoice::kDense;
   c.rate = 0.3f;
   c.gates = GateChoice::kOfEach;
-  c.bias = {.slopes = true, .by_distance = true, .buckets = true, .elements = true, .by_query = true};
+  c.bias = {.slopes = true,
+            .by_distance = true,
+            .buckets = true,
+            .elements = true,
+            .by_query = true,
+            .by_key = true};
   AttentionProblem p(c);
   auto x = reference::values_of(p.in);
   const auto d_output = reference::dense(p.d_output);
@@ -132,6 +138,7 @@ void expect_central_differences(std::optional<float> soft_cap) {
   check("by_distance", x.by_distance, g.by_distance);
   check("elements", x.elements, g.elements);
   check("by_query", x.by_query, g.by_query);
+  check("by_key", x.by_key, g.by_key);
 }
 
 TEST(AttentionReference, GradientsAreCentralDifferences) {
@@ -258,6 +265,7 @@ TEST_P(AttentionOnTarget, BiasesCrossed) {
     c.bias.buckets = n & 16;
     c.bias.elements = n & 4;
     c.bias.by_query = n & 8;
+    c.bias.by_key = n & 4;
     expect_right(c);
   }
 }
@@ -289,6 +297,7 @@ TEST_P(AttentionOnTarget, SoftCapsCrossed) {
     c.bias.by_distance = n % 5 == 4;
     c.bias.elements = n % 12 == 6;
     c.bias.by_query = n % 12 == 7;
+    c.bias.by_key = n % 6 == 1;
     expect_right(c);
   }
 }
@@ -316,6 +325,7 @@ TEST_P(AttentionOnTarget, AFewQueriesAgainstALongCache) {
       c.bias.by_distance = n % 5 == 1;
       c.bias.elements = n % 7 == 2;
       c.bias.by_query = n % 4 == 3;
+      c.bias.by_key = n % 4 >= 2;
       ++n;
       expect_right(c);
     }
@@ -337,7 +347,7 @@ TEST(SlowAttention, LargeHeadsAndLongSequences) {
     c.mask = mask;
     c.rate = mask == MaskChoice::kCausal ? 0.1f : 0;
     expect_right(c);
-    c.bias = {.slopes = true, .by_distance = true, .by_query = true};
+    c.bias = {.slopes = true, .by_distance = true, .by_query = true, .by_key = true};
     expect_right(c);
     c.bias = {};
     c.soft_cap = 2;

@@ -84,6 +84,8 @@ inline void compare(const GuardedAttention& p) {
   if (bias.by_query.cols != 0) {
     expect_close(p, "d_bias.by_query", worst(g.by_query, bias.by_query), close * std::sqrt(reach));
   }
+  if (bias.by_key.cols != 0)
+    expect_close(p, "d_bias.by_key", worst(g.by_key, bias.by_key), close * std::sqrt(reach));
 }
 
 }  // namespace detail

@@ -34,11 +34,11 @@ struct AttentionDescription {
   float rate = 0;
   bool sentences = true;
   std::vector<float> gate = {};  // [1, heads] or [sequences, heads]
-  bool slopes = false, by_distance = false, elements = false, by_query = false;  // biases
-  int buckets = 0;                                                               // of by_distance, 0: none
-  int clip = 7;                                                                  // of the distances
-  bool lse = true, weights = true, d_gate = true;                                // wanted results
-  bool d_gate_of_each = false;                                                   // sequence
+  bool slopes = false, by_distance = false, elements = false, by_query = false, by_key = false;  // biases
+  int buckets = 0;                                 // of by_distance, 0: none
+  int clip = 7;                                    // of the distances
+  bool lse = true, weights = true, d_gate = true;  // wanted results
+  bool d_gate_of_each = false;                     // sequence
   bool statistics = false, d_bias = true;
   bool poison = false;  // NaN in the keys, values and queries that take no part
   uint64_t seed = 1;
@@ -143,11 +143,12 @@ class GuardedAttention {
     return fmt::format(
         "heads {}/{}/{} d {}/{} lengths{} strides {}/{}/{} mask {} scale {} soft_cap {} dropout {} gate {} "
         "key_rows {} halves {} "
-        "slopes {} by_distance {} buckets {} elements {} by_query {} statistics {}",
+        "slopes {} by_distance {} buckets {} elements {} by_query {} by_key {} statistics {}",
         in.heads, in.key_heads, in.value_heads, in.d_key, in.d_value, lengths, in.q.stride, k.stride,
         v.stride, mask_name_, in.scale, in.soft_cap.value_or(0), in.dropout.rate, in.gate.rows,
         in.key_rows.size(), in.halves(), in.bias.slopes.size(), in.bias.by_distance.size(),
-        in.bias.buckets.size(), in.bias.elements.size(), in.bias.by_query.cols, out.statistics.wanted());
+        in.bias.buckets.size(), in.bias.elements.size(), in.bias.by_query.cols, in.bias.by_key.cols,
+        out.statistics.wanted());
   }
 
  private:
@@ -196,26 +197,42 @@ class GuardedAttention {
       bias.distance_clip = d.clip;
       bias.distance_columns = d.buckets > 0 ? d.buckets : 2 * d.clip + 1;
       if (d.buckets > 0) {
-        buckets_ = Guarded<int32_t>(2 * d.clip + 1);
-        for (int32_t& bucket : buckets_.span()) {
-          bucket = static_cast<int32_t>(random_.below(static_cast<uint32_t>(d.buckets)));
-        }
+        buckets_ = some_buckets(d.clip, d.buckets);
         bias.buckets = buckets_.span();
       }
       bias.by_distance = bias_numbers(by_distance_, int64_t{in.heads} * bias.distance_columns);
     }
     if (d.elements) bias.elements = bias_numbers(elements_, attention_weights_size(in));
+    if (!d.by_query && !d.by_key) return;
+    bias.vector_clip = d.clip / 2;
+    if (d.buckets > 0) {
+      bias.vector_columns = d.buckets;
+      vector_buckets_ = some_buckets(bias.vector_clip, d.buckets);
+      bias.vector_buckets = vector_buckets_.span();
+    }
+    const int64_t columns = in.heads * bias.columns_of_vectors();
     if (d.by_query) {
-      bias.query_clip = d.clip / 2;
-      by_query_view_ =
-          matrix(by_query_, queries_.rows(), int64_t{in.heads} * (2 * bias.query_clip + 1), d.output_padding);
+      by_query_view_ = matrix(by_query_, queries_.rows(), columns, d.output_padding);
       bias.by_query = by_query_view_;
     }
+    if (d.by_key) {
+      by_key_view_ = matrix(by_key_, keys_.rows(), columns, d.output_padding);
+      bias.by_key = by_key_view_;
+    }
+  }
+
+  /// Buckets by chance, one for each distance up to `clip`.
+  Guarded<int32_t> some_buckets(int clip, int count) {
+    Guarded<int32_t> buckets(2 * clip + 1);
+    for (int32_t& bucket : buckets.span())
+      bucket = static_cast<int32_t>(random_.below(static_cast<uint32_t>(count)));
+    return buckets;
   }
 
   /// Numbers in every place that takes part; with `poison`, NaN stays in all others.
   void fill(bool poison) {
-    std::vector<bool> wanted(static_cast<size_t>(in.k.rows), !poison);
+    std::vector<bool> wanted(static_cast<size_t>(in.k.rows), !poison),
+        seen(static_cast<size_t>(keys_.rows()), !poison);
     for (int32_t s = 0; s < queries_.sequences(); ++s) {
       for (int64_t i = 0; i < queries_.length(s); ++i) {
         const int64_t row = queries_.begin(s) + i;
@@ -224,6 +241,7 @@ class GuardedAttention {
           if (!in.mask.allows(row, i, j, queries_.length(s), keys_.length(s))) continue;
           const auto at = static_cast<size_t>(keys_.begin(s) + j);
           wanted[rows_.empty() ? at : static_cast<size_t>(rows_[at])] = true;
+          seen[at] = true;
           sees = true;
         }
         if (!sees) continue;
@@ -235,6 +253,9 @@ class GuardedAttention {
       if (!wanted[static_cast<size_t>(row)]) continue;
       fill_row(k, row);
       fill_row(v, row);
+    }
+    for (int64_t key = 0; key < keys_.rows(); ++key) {
+      if (seen[static_cast<size_t>(key)]) fill_row(by_key_view_, key);
     }
   }
 
@@ -299,18 +320,20 @@ class GuardedAttention {
     if (in.bias.by_query.cols != 0) {
       wanted.by_query = result("d_bias.by_query", d_by_query_, n, in.bias.by_query.cols, d.q_padding);
     }
+    if (in.bias.by_key.cols != 0)
+      wanted.by_key = result("d_bias.by_key", d_by_key_, keys_.rows(), in.bias.by_key.cols, d.k_padding);
   }
 
   Random random_;
   Ragged queries_, keys_;
   Guarded<float> q_, k_, v_, output_, lse_, weights_, d_output_, d_q_, d_k_, d_v_, d_gate_;
   Guarded<float> slopes_, by_distance_, elements_, by_query_, d_slopes_, d_by_distance_, d_elements_,
-      d_by_query_;
+      d_by_query_, by_key_, d_by_key_;
   Guarded<float> highest_, entropy_, position_, distance_, mass_;
   Guarded<uint16_t> half_k_, half_v_;
   Guarded<uint64_t> bits_;
-  Guarded<int32_t> buckets_;
-  MatrixView by_query_view_;
+  Guarded<int32_t> buckets_, vector_buckets_;
+  MatrixView by_query_view_, by_key_view_;
   std::vector<int32_t> rows_;
   std::vector<float> gate_;
   std::vector<int64_t> sentences_;
