@@ -85,7 +85,8 @@ struct RandomLayerSettings {
        {"rotary", Positions::kRotary},
        {"alibi", Positions::kAlibi},
        {"t5", Positions::kT5},
-       {"shaw", Positions::kShaw}},
+       {"shaw", Positions::kShaw},
+       {"disentangled", Positions::kDisentangled}},
       {.group = kGroup, .help = "Positional encoding of a random layer", .rare = true});
     v("seed", seed, {},
       {.group = kGroup, .help = "Seed of a random layer's weights and input", .rare = true});

@@ -15,7 +15,7 @@ namespace mh {
 
 struct EmbedOptions {
   float scale = 1;
-  ConstMatrixView positions;                     // [longest, d], added
+  ConstMatrixView positions;                     // [longest, d], added; empty: none
   std::span<const int32_t> positions_of;         // [N] row of `positions`
   const Parameter* learned_positions = nullptr;  // the parameter behind `positions`; null: they are fixed
   const Parameter* types = nullptr;              // [token types, d], added; null: none

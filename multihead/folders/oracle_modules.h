@@ -20,7 +20,7 @@ struct OracleAttention {
   std::string_view sum_norm = {};  // the norm of that sum in stacks with norms after sublayers
   bool scaled_queries = false;     // the class scales queries before it compares them with keys
   bool float32_softmax = false;    // the class rounds the scores for the softmax
-  // "gpt_neo", "mpnet": the class computes attention in its own way, without AttentionInterface.
+  // "gpt_neo", "mpnet", "deberta": the class computes attention in its own way, without AttentionInterface.
   std::string_view own_function = {};
 };
 

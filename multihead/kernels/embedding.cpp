@@ -10,11 +10,17 @@ namespace mh {
 void embed(const StoredMatrix& table, std::span<const int32_t> ids, float scale, ConstMatrixView positions,
            std::span<const int32_t> positions_of, MatrixView to) {
   for (int64_t i = 0; i < to.rows; ++i) {
-    const int32_t id = ids[static_cast<size_t>(i)], position = positions_of[static_cast<size_t>(i)];
-    MH_ASSERT(id >= 0 && id < table.rows && position >= 0 && position < positions.rows);
-    const float* at = positions.row(position);
+    const int32_t id = ids[static_cast<size_t>(i)];
+    MH_ASSERT(id >= 0 && id < table.rows);
     float* y = to.row(i);
     table.read_row(id, 0, to.cols, y);
+    if (positions.cols == 0) {
+      for (int64_t c = 0; c < to.cols; ++c) y[c] *= scale;
+      continue;
+    }
+    const int32_t position = positions_of[static_cast<size_t>(i)];
+    MH_ASSERT(position >= 0 && position < positions.rows);
+    const float* at = positions.row(position);
     for (int64_t c = 0; c < to.cols; ++c) y[c] = scale * y[c] + at[c];
   }
 }

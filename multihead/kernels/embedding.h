@@ -9,8 +9,8 @@
 
 namespace mh {
 
-/// to row i = scale * table row ids[i] + positions row positions_of[i], ids in [0, table.rows). The table
-/// is read where it is stored. On the calling thread.
+/// to row i = scale * table row ids[i] + positions row positions_of[i], ids in [0, table.rows); nothing is added where
+/// `positions` is empty. The table is read where it is stored. On the calling thread.
 void embed(const StoredMatrix& table, std::span<const int32_t> ids, float scale, ConstMatrixView positions,
            std::span<const int32_t> positions_of, MatrixView to);
 

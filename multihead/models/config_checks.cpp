@@ -72,6 +72,11 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
   if (!(stack.norm.epsilon > 0 && std::isfinite(stack.norm.epsilon)))
     found.push_back(fmt::format("the norm's epsilon is {}; expected a number above 0", stack.norm.epsilon));
   if (const std::string wrong = problem_of(stack.buckets); !wrong.empty()) found.push_back(wrong);
+  if (stack.positions == Positions::kDisentangled) {
+    if (const std::string wrong = problem_of(stack.disentangled); !wrong.empty()) found.push_back(wrong);
+    if (!all_look(AttentionDirection::kBidirectional, stack))
+      found.emplace_back("positions disentangled are for encoders; use alibi, t5 or shaw");
+  }
   if (stack.order != SublayerOrder::kOneAfterAnother &&
       (stack.norm.placement != NormPlacement::kPre || stack.cross_attention))
     found.emplace_back("parallel sublayers need norms before them, and no cross-attention");

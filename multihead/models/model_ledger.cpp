@@ -143,7 +143,9 @@ LedgerOptions self_options(const StackConfig& stack, size_t layer) {
   return {.mask = stack.mask_of(layer).mask(),
           .positions = stack.positions_of(layer),
           .rotated = rotary.rotated,
-          .buckets = uses_first_bias(stack, layer) ? 0 : stack.buckets.count};
+          .buckets = uses_first_bias(stack, layer) ? 0 : stack.buckets.count,
+          .disentangled = stack.disentangled,
+          .vectors_of_another = layer > 0};
 }
 
 /// The attentions of one kind of all layers together; `first` gets layer 0's.
@@ -159,6 +161,7 @@ LedgerPart attentions(const StackConfig& stack, HeadGeometry LayerConfig::*kind,
                        (!self || (stack.mask_of(i) == stack.mask_of(i - 1) &&
                                   stack.positions_of(i) == stack.positions_of(i - 1) &&
                                   uses_first_bias(stack, i) == uses_first_bias(stack, i - 1) &&
+                                  (stack.positions_of(i) != Positions::kDisentangled || i > 1) &&
                                   layer.rotary == stack.layers[i - 1].rotary));
     if (!alike)
       last = ledger(layer.*kind, stack.d_model, queries, keys,

@@ -41,7 +41,7 @@ class AlibiPositions final : public AttentionPositions {
       slopes_.insert(slopes_.end(), static_cast<size_t>(softmaxes_per_head), slope);
     }
   }
-  LearnedInputs bias(Context&, Var, AttentionBias& fixed) const override {
+  LearnedInputs bias(Context&, const ScoredHeads&, AttentionBias& fixed) const override {
     fixed.slopes = slopes_;
     return {};
   }
@@ -57,7 +57,7 @@ class T5Positions final : public AttentionPositions {
     for (int distance = -farthest_; distance <= farthest_; ++distance)
       buckets_.push_back(t5_bucket(distance, direction, buckets));
   }
-  LearnedInputs bias(Context&, Var, AttentionBias& fixed) const override {
+  LearnedInputs bias(Context&, const ScoredHeads&, AttentionBias& fixed) const override {
     fixed.distance_clip = farthest_;
     fixed.distance_columns = static_cast<int>(table_.value.cols());
     fixed.buckets = buckets_;
@@ -84,9 +84,9 @@ class ShawPositions final : public AttentionPositions {
         vectors_(shape.d_key, 2 * kShawClip + 1),
         product_(slice_columns(shape.heads, shape.heads * shape.d_key), &vectors_, nullptr) {}
 
-  LearnedInputs bias(Context& context, Var q, AttentionBias& fixed) const override {
+  LearnedInputs bias(Context& context, const ScoredHeads& scored, AttentionBias& fixed) const override {
     fixed.vector_clip = kShawClip;
-    const Var products = head_affine(context.tape, q, product_);  // [Nq, H * (2k + 1)]
+    const Var products = head_affine(context.tape, scored.q, product_);  // [Nq, H * (2k + 1)]
     return {.by_distance = nullptr, .by_query = ops::scale(context.tape, products, scale_)};
   }
   void initialise(Random& random) override {
@@ -116,6 +116,7 @@ std::unique_ptr<AttentionPositions> make_attention_positions(
       return std::make_unique<T5Positions>(direction, buckets, shape.heads, d_model);
     case Positions::kShaw:
       return std::make_unique<ShawPositions>(shape);
+    case Positions::kDisentangled:  // below, since it needs more
     case Positions::kSinusoidal:
     case Positions::kLearned:
     case Positions::kNone:

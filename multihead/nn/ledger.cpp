@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "multihead/base/error.h"
 #include "multihead/nn/head_scheme.h"
 #include "multihead/nn/query_key_scheme.h"
@@ -26,9 +28,7 @@ class LayerLedger {
               .queries = tokens_q,
               .keys = tokens_k,
               .own_rows = options.keys == LedgerOptions::Keys::kByLength && tokens_q == tokens_k},
-        positions_(options.positions),
-        rotated_(options.rotated),
-        buckets_(options.buckets),
+        options_(options),
         path_(path) {
     if (options.mask.kind() == Mask::Kind::kDense)
       throw UsageError("the ledger counts no dense masks; give none, causal or a window");
@@ -76,17 +76,17 @@ class LayerLedger {
     const int64_t all = count_product({softmaxes(), pairs_}),
                   queries = count_product({rows_.queries, softmaxes()});
     int64_t others = 0;
-    if (positions_ == Positions::kRotary) {
+    if (options_.positions == Positions::kRotary) {
       const int64_t numbers = count_product({count_sum(queries, count_product({rows_.keys, key_heads()})),
-                                             rotated_ > 0 ? rotated_ : score_size()});
+                                             options_.rotated > 0 ? options_.rotated : score_size()});
       others = count_product({3, numbers});
       part.add_moves(numbers, numbers);
-    } else if (positions_ == Positions::kAlibi) {
+    } else if (options_.positions == Positions::kAlibi) {
       others = count_product({2, all});
-    } else if (positions_ == Positions::kT5) {
+    } else if (options_.positions == Positions::kT5) {
       others = all;
-      part.parameters = count_sum(part.parameters, count_product({softmaxes(), buckets_}));
-    } else if (positions_ == Positions::kShaw) {
+      part.parameters = count_sum(part.parameters, count_product({softmaxes(), options_.buckets}));
+    } else if (options_.positions == Positions::kShaw) {
       const int64_t products = count_product({queries, kVectors});
       others = count_sum(products, all);
       part.parameters = count_sum(part.parameters, count_product({score_size(), kVectors}));
@@ -95,6 +95,36 @@ class LayerLedger {
                      count_product({2, products}));
     }
     part.other_flops = count_sum(part.other_flops, others);
+    if (options_.positions == Positions::kDisentangled && rows_.keys > 0) add_disentangled(part, all);
+  }
+  void add_disentangled(LedgerPart& part, int64_t pairs) const {
+    const DisentangledOptions& of = options_.disentangled;
+    const auto farthest = static_cast<int>(std::min<int64_t>(rows_.keys - 1, 1 << 20));
+    const int64_t columns = disentangled_column(farthest, of) - disentangled_column(-farthest, of) + 1,
+                  width = count_product({softmaxes(), score_size()}), d = rows_.d_model;
+    if (!options_.vectors_of_another) {
+      LedgerPart vectors{.name = {}, .parameters = int64_t{2} * of.span * d + (of.normed ? 2 * d : 0)};
+      if (of.normed) {
+        vectors.other_flops = count_product({7, columns, d});
+        vectors.add_moves(count_product({columns, d}), count_product({columns, d}));
+      }
+      part += vectors;
+    }
+    const auto add = [&](bool wanted, int64_t rows) {
+      if (!wanted) return;
+      LedgerPart projection{.name = {}};
+      projection.add_affine(columns, d, width, true);
+      if (of.shared_projections) projection.parameters = 0;
+      part += projection;
+      const int64_t products = count_product({rows, softmaxes(), columns});
+      LedgerPart met{.name = {}};
+      met.multiply_adds = count_product({products, score_size()});
+      met.other_flops = count_sum(products, pairs);
+      met.add_moves(count_sum(count_product({rows, width}), products), count_product({2, products}));
+      part += met;
+    };
+    add(of.content_to_position, rows_.queries);
+    add(of.position_to_content, rows_.keys);
   }
 
   LedgerPart scores() const {
@@ -154,9 +184,7 @@ class LayerLedger {
   int d_out_;
   ProjectedRows rows_;
   int64_t pairs_ = 0;
-  Positions positions_;
-  int rotated_;
-  int buckets_;
+  const LedgerOptions& options_;
   AttentionPath path_;
 };
 

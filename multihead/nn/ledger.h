@@ -23,7 +23,9 @@
 //
 // Positions add to `scores`: rotary 3 other operations for each number of queries and keys that turns; alibi 2 P h; t5
 // 32 h parameters (h for each bucket) and P h operations; shaw 33 k parameters, Tq h k 33 multiply-adds and Tq h 33 + P h
-// operations.
+// operations; disentangled, with R [2s, d], its C rows that the distances of Tk tokens reach, and n of its two products:
+// 2s d parameters (and 2 d of its norm) of one layer, n C d h k multiply-adds for its projections (with parameters of their
+// own n (d + 1) h k) and (Tq or Tk) h C k for each product, 7 C d of one layer, n C h k, (Tq or Tk) h C and n P h operations.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +62,8 @@ struct LedgerOptions {
   Positions positions = Positions::kNone;  // of self-attention
   int rotated = 0;                         // of rotary positions: numbers of a head that turn; 0: all
   int buckets = T5Buckets().count;         // columns of T5's table; 0: that of another layer is used
+  DisentangledOptions disentangled = {};
+  bool vectors_of_another = false;  // of disentangled positions: R and its norm are those of another layer
 };
 
 struct Ledger {

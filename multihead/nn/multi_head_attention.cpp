@@ -24,9 +24,12 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   if (const auto wrong = problems_of(config.positions, geometry, config.d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
-  positions_ =
-      make_attention_positions(config.positions, config.mask.direction(), heads_->shape(), config.d_model,
-                               softmaxes_per_head(geometry), config.rotary, config.buckets);
+  positions_ = config.positions == Positions::kDisentangled
+                   ? make_disentangled_positions(config.disentangled, heads_->shape(), config.d_model,
+                                                 config.norm_epsilon)
+                   : make_attention_positions(config.positions, config.mask.direction(), heads_->shape(),
+                                              config.d_model, softmaxes_per_head(geometry), config.rotary,
+                                              config.buckets);
   if (geometry.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
   if (has_bias_of_output(geometry.biases)) b_o_ = Parameter(1, config_.d_out);
@@ -128,7 +131,10 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   inputs.dropout = dropout_at(context, config_.weights_dropout, stream_, rows);
 
   LearnedInputs learned;
-  if (positions_) learned = positions_->bias(context, q, inputs.bias);
+  if (positions_) {
+    const ScoredHeads scored{.heads = *heads_, .q = q, .k = memory.keys, .offsets = memory.offsets};
+    learned = positions_->bias(context, scored, inputs.bias);
+  }
   learned.gates = gates(context, *rows.ragged, places);
   const HeadsOf whose{.context = context, .attention = name_, .places = places};
   return at(context, SitePart::kHeads, values_->apply(whose, q, memory.keys, memory.values, inputs, learned),
@@ -198,7 +204,7 @@ Var MultiHeadAttention::cross(Context& context, Var x, const Sequences& rows, Va
 }
 
 void MultiHeadAttention::share_positions(const MultiHeadAttention& other) {
-  if (&other == this) return;
+  if (&other == this || positions_->share(*other.positions_)) return;
   positions_ = other.positions_;
   owns_positions_ = false;
 }
@@ -238,7 +244,9 @@ void MultiHeadAttention::visit(const std::string& name, const ConstParameterVisi
 }
 
 void MultiHeadAttention::visit_shared(const std::string& name, const ConstParameterVisitor& visitor) const {
-  if (positions_ && !owns_positions_) positions_->visit(name, ParameterVisitor(visitor));
+  if (!positions_) return;
+  owns_positions_ ? positions_->visit_shared(name, ParameterVisitor(visitor))
+                  : positions_->visit(name, ParameterVisitor(visitor));
 }
 
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {

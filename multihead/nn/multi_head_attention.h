@@ -38,6 +38,7 @@ struct MultiHeadAttentionConfig {
   Positions positions = Positions::kNone;  // those that are added to embeddings change nothing here
   RotaryOptions rotary = {};               // for Positions::kRotary
   T5Buckets buckets = {};                  // for Positions::kT5
+  DisentangledOptions disentangled = {};   // for Positions::kDisentangled
   StackMask mask = {};                     // which keys self-attention in a stack sees
   int layer = 0;                           // its number in the stack, from 0
 };
@@ -100,7 +101,7 @@ class MultiHeadAttention {
 
   /// Calls the visitor with the attention's sites.
   void visit_sites(const SiteVisitor& visitor) const;
-  /// Shares the positional parameters of `other`; this attention then has none of its own.
+  /// Takes the positional parameters of `other`; of disentangled positions those alone that all layers share.
   void share_positions(const MultiHeadAttention& other);
 
   void initialise(Random& random);

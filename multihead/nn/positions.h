@@ -23,7 +23,9 @@ enum class Positions {
              // 2020). Each layer has its own, unless StackConfig::one_bias
   kShaw,     // a learned vector for the distance is added to the key (Shaw et al. 2018). All heads of a layer
              // share the vectors. There are none for values, which their table 3 finds unnecessary
-  kNone,     // nothing; only a causal mask tells anything about the order
+  kDisentangled,  // each query meets a vector of the distance, and so does each key (DeBERTa, He et al. 2021): see
+                  // DisentangledOptions. Of encoders alone, since a cache keeps no keys' products
+  kNone,          // nothing; only a causal mask tells anything about the order
 };
 
 inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions::kSinusoidal},
@@ -32,6 +34,7 @@ inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions
                                                         {"alibi", Positions::kAlibi},
                                                         {"t5", Positions::kT5},
                                                         {"shaw", Positions::kShaw},
+                                                        {"disentangled", Positions::kDisentangled},
                                                         {"none", Positions::kNone}};
 
 /// Which sinusoids are added (kernels/embedding.h has the formulas): they differ in their last frequency.
@@ -81,6 +84,27 @@ struct T5Buckets {
 std::string problem_of(const T5Buckets& buckets);
 /// Returns the bucket of the distance j - i of key j from query i. REQUIRES: problem_of(buckets) is empty.
 int t5_bucket(int distance, AttentionDirection direction, const T5Buckets& buckets = {});
+
+/// Disentangled attention. With c the column of the distance i - j, the score of query i and key j is
+///   scale (q_i . k_j + q_i . k^r_c + k_j . q^r_c),  k^r = R W^{K,r} + b^{K,r},  q^r = R W^{Q,r} + b^{Q,r}
+/// for each head. R [2 span, d_model] has a row for each distance, or for several; all layers share it.
+struct DisentangledOptions {
+  bool content_to_position = true;  // q_i . k^r_c
+  bool position_to_content = true;  // k_j . q^r_c
+  /// W^{K,r} and W^{Q,r} are the W^K and W^Q of the layer, with their biases; no: matrices of their own.
+  bool shared_projections = true;
+  int span = 256;
+  /// 0: a row for each distance, from -span ... span - 1. Above: distances share rows, the more the larger they are, up to this
+  /// one (DeBERTa-v2's position_buckets).
+  int farthest = 512;
+  bool normed = true;  // R goes through a layer norm, which all layers share, too
+
+  bool operator==(const DisentangledOptions&) const = default;
+};
+/// Returns what is wrong with them, a clause; empty when nothing is.
+std::string problem_of(const DisentangledOptions& options);
+/// The row c of R for the distance i - j of query i from key j. REQUIRES: problem_of(options) is empty.
+int disentangled_column(int distance, const DisentangledOptions& options);
 
 /// Shaw's k: there are vectors for the distances -k ... k; longer distances are clipped to them.
 inline constexpr int kShawClip = 16;

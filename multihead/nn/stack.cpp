@@ -25,6 +25,10 @@ Stack::Stack(const StackConfig& config, DropoutStreams& streams) : config_(confi
       attention.share_positions(first);
     }
   }
+  if (config.positions == Positions::kDisentangled) {
+    for (StackLayer& layer : layers_)
+      layer.self_attention().share_positions(layers_.front().self_attention());
+  }
   if (config.norm.is_at_end()) end_ = std::make_unique<NormLayer>(config.norm, config.d_model);
 }
 

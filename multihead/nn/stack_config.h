@@ -136,6 +136,7 @@ struct StackConfig {
   RotaryOptions rotary = {};  // for Positions::kRotary
   bool one_bias = false;      // for Positions::kT5: one table for all layers, as in T5
   T5Buckets buckets = {};     // for Positions::kT5
+  DisentangledOptions disentangled = {};  // for Positions::kDisentangled
   NormConfig norm = {};
   SublayerOrder order =
       SublayerOrder::kOneAfterAnother;  // the parallel ones: with kPre, without cross-attention

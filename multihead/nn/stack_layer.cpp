@@ -16,6 +16,7 @@ MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
           .positions = config.positions_of(static_cast<size_t>(number)),
           .rotary = layer.rotary.value_or(config.rotary),
           .buckets = config.buckets,
+          .disentangled = config.disentangled,
           .mask = config.mask_of(static_cast<size_t>(number)),
           .layer = number};
 }

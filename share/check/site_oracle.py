@@ -10,11 +10,13 @@ ANSWER has for each site S value.S, [rows, columns], the texts end to end; score
 has keys, 0 behind a text's own keys. greedy is the greedy text of each, and greedy_margins how far ahead each token was.
 """
 
+import copy
 import inspect
 import json
 import os
 import platform
 import sys
+from collections import OrderedDict
 
 
 def missing(error, packages):
@@ -64,14 +66,15 @@ def attention(module, query, key, value, attention_mask, scaling=None, softcap=N
         query = query / scaling
     queries, keys, values = seen("queries", query), seen("keys", key), seen("values", value)
     gates = module.at("gates", torch.ones(1, heads, dtype=query.dtype))
+    bias = position_bias(queries[None], keys[None]) if callable(position_bias) else position_bias
     outputs = []
     for h in range(heads):
         g = h * groups // heads
         scores = scaling * queries[h] @ keys[g].T
         if softcap is not None:
             scores = softcap * torch.tanh(scores / softcap)
-        if position_bias is not None:
-            scores = scores + position_bias[0, h]
+        if bias is not None:
+            scores = scores + bias[0, h]
         scores = module.at(f"scores.{h}", scores)
         masked = scores if attention_mask is None else scores + attention_mask[0, 0]
         weights = masked.to(module.softmax_type).softmax(-1).to(query.dtype)
@@ -110,7 +113,43 @@ def see_mpnet(module):
     module.forward = forward
 
 
-SEE_OWN = {"gpt_neo": see_gpt_neo, "mpnet": see_mpnet}
+def unseen(linear):
+    """The same projection, of which no hook hears."""
+    same = copy.copy(linear)
+    same._forward_hooks = OrderedDict()
+    same._forward_pre_hooks = OrderedDict()
+    return same
+
+
+def see_deberta(module):
+    """The same in place of DeBERTa's forward(), whose queries and keys also meet vectors of distances."""
+
+    order = inspect.signature(type(module).forward)
+
+    def forward(*args, **kwargs):
+        given = order.bind(module, *args, **kwargs).arguments
+        hidden_states, distances = given["hidden_states"], given.get("rel_embeddings")
+        heads = lambda x: x.unflatten(2, (module.num_attention_heads, -1)).transpose(1, 2)
+        projections = (module.query_proj, module.key_proj, module.value_proj)
+        query, key, value = (heads(project(hidden_states)) for project in projections)
+        products = 1 + sum(name in module.pos_att_type for name in ("c2p", "p2c"))
+        mask = torch.zeros(given["attention_mask"].shape, dtype=query.dtype)
+        mask = mask.masked_fill(~given["attention_mask"].bool(), torch.finfo(query.dtype).min)
+
+        def bias(queries, keys):
+            met = copy.copy(module)
+            met._modules = {name: unseen(linear) for name, linear in module._modules.items()}
+            added = met.disentangled_attention_bias(queries[0], keys[0], given.get("relative_pos"), distances, products)
+            return added[None] if torch.is_tensor(added) else torch.zeros(1, len(queries[0]), 1, 1)
+
+        output, _ = attention(module, query, key, value, mask, scaling=(query.shape[-1] * products)**-0.5,
+                              position_bias=bias if module.relative_attention else None)
+        return output.flatten(2), None
+
+    module.forward = forward
+
+
+SEE_OWN = {"gpt_neo": see_gpt_neo, "mpnet": see_mpnet, "deberta": see_deberta}
 
 
 def rows(x):

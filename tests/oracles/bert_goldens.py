@@ -1,9 +1,9 @@
-"""Makes tests/goldens/bert, roberta, distilbert, mpnet and modernbert: tiny random models as transformers writes them (with and without the
+"""Makes tests/goldens/bert, roberta, distilbert, mpnet, deberta_v2 and modernbert: tiny random models as transformers writes them (with and without the
 prefix of their tensors, a pooler, a head for masked words), and what it computes with them in double precision, on a
 padded batch: states, pooled states and logits of words.
 
     python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
-    venv/bin/python tests/oracles/bert_goldens.py [FOLDER]
+    venv/bin/python tests/oracles/bert_goldens.py [FOLDER [FAMILY]]
 """
 
 import pathlib
@@ -13,7 +13,8 @@ import sys
 import numpy as np
 import torch
 from safetensors.numpy import save_file
-from transformers import (BertForMaskedLM, BertForSequenceClassification, CamembertForMaskedLM, DistilBertForQuestionAnswering, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel,
+from transformers import (BertForMaskedLM, BertForSequenceClassification, CamembertForMaskedLM, DebertaV2ForMaskedLM, DebertaV2Model,
+                          DistilBertForQuestionAnswering, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel,
                           ModernBertForMaskedLM, ModernBertForSequenceClassification, ModernBertModel, MPNetForMaskedLM, MPNetModel,
                           RobertaForMaskedLM, RobertaModel, XLMRobertaForMaskedLM)
 
@@ -51,6 +52,28 @@ MODELS = {
                                             num_hidden_layers=2, num_attention_heads=2, intermediate_size=23)),
     "mpnet/encoder": (MPNetModel, dict(vocab_size=37, max_position_embeddings=43, hidden_size=21, num_hidden_layers=1,
                                        num_attention_heads=3, intermediate_size=19, hidden_act="relu", pad_token_id=4)),
+    # As version 3: queries and keys meet vectors by their own projections; distances of 4 and more share vectors.
+    "deberta_v2/masked": (DebertaV2ForMaskedLM, dict(vocab_size=41, max_position_embeddings=131, hidden_size=21,
+                                                     num_hidden_layers=3, num_attention_heads=3, intermediate_size=23,
+                                                     relative_attention=True, position_biased_input=False,
+                                                     pos_att_type="p2c|c2p", share_att_key=True, position_buckets=8,
+                                                     norm_rel_ebd="layer_norm")),
+    "deberta_v2/separate": (DebertaV2Model, dict(vocab_size=37, max_position_embeddings=43, hidden_size=20,
+                                                 num_hidden_layers=2, num_attention_heads=5, intermediate_size=19,
+                                                 relative_attention=True, max_relative_positions=31,
+                                                 pos_att_type=["c2p", "p2c"], position_buckets=10, hidden_act="relu",
+                                                 type_vocab_size=2, layer_norm_eps=1e-5)),
+    "deberta_v2/content": (DebertaV2Model, dict(vocab_size=37, max_position_embeddings=33, hidden_size=14,
+                                                num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
+                                                relative_attention=True, max_relative_positions=9,
+                                                pos_att_type=["c2p"], norm_rel_ebd="layer_norm")),
+    "deberta_v2/position": (DebertaV2Model, dict(vocab_size=37, max_position_embeddings=35, hidden_size=14,
+                                                 num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
+                                                 relative_attention=True, pos_att_type=["p2c"], share_att_key=True,
+                                                 position_biased_input=False)),
+    "deberta_v2/infilling": (DebertaV2ForMaskedLM, dict(vocab_size=31, max_position_embeddings=29, hidden_size=14,
+                                                        num_hidden_layers=1, num_attention_heads=1,
+                                                        intermediate_size=11, legacy=False, pos_att_type=["p2c"])),
     # Layers 0 and 3 see everything, layers 1 and 2 five tokens to each side.
     "modernbert/masked": (ModernBertForMaskedLM, dict(vocab_size=41, max_position_embeddings=131, hidden_size=18,
                                                       num_hidden_layers=4, num_attention_heads=3, intermediate_size=13,
@@ -83,7 +106,7 @@ def make(folder, name, kind, sizes):
     longest = config.max_position_embeddings - before
     lengths = [1, 2, 127 if longest > 127 else 27, longest]
     ids = [random.integers(pad + 1, config.vocab_size, n) for n in lengths]
-    types = [random.integers(0, getattr(config, "type_vocab_size", 1), n) for n in lengths]
+    types = [random.integers(0, max(1, getattr(config, "type_vocab_size", 1)), n) for n in lengths]
     padded = lambda rows, filler: torch.tensor(
         np.array([np.pad(r, (0, longest - len(r)), constant_values=filler) for r in rows]))
     mask = torch.tensor(np.array([[1] * n + [0] * (longest - n) for n in lengths]))
@@ -109,7 +132,10 @@ def make(folder, name, kind, sizes):
 def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
+    family = sys.argv[2] if len(sys.argv) > 2 else ""
     for name, (kind, sizes) in MODELS.items():
+        if not name.startswith(family):
+            continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         make(folder, name, kind, sizes)
 

@@ -19,6 +19,8 @@ from transformers import (
     BertForSequenceClassification,
     BertForTokenClassification,
     CamembertForTokenClassification,
+    DebertaV2ForSequenceClassification,
+    DebertaV2ForTokenClassification,
     DistilBertForSequenceClassification,
     DistilBertForTokenClassification,
     ModernBertForSequenceClassification,
@@ -38,6 +40,8 @@ ROBERTA = BERT | dict(type_vocab_size=1)
 DISTIL = dict(vocab_size=97, max_position_embeddings=31, dim=15, n_layers=2, n_heads=3, hidden_dim=13)
 MODERN = dict(vocab_size=97, max_position_embeddings=29, hidden_size=18, num_hidden_layers=2, num_attention_heads=3,
               intermediate_size=13, local_attention=4, pad_token_id=0, layer_types=["sliding_attention", "full_attention"])  # fmt: skip
+DEBERTA = BERT | dict(relative_attention=True, pos_att_type=["c2p", "p2c"], share_att_key=True, position_buckets=6,
+                      norm_rel_ebd="layer_norm", position_biased_input=False, type_vocab_size=0)  # fmt: skip
 
 
 def names(*labels):
@@ -54,6 +58,9 @@ MODELS = {
     "roberta_tokens": (RobertaForTokenClassification, ROBERTA | dict(num_labels=7)),
     "xlm_roberta_ranker": (XLMRobertaForSequenceClassification, ROBERTA | dict(num_labels=1)),
     "camembert_tokens": (CamembertForTokenClassification, ROBERTA | dict(num_labels=3)),
+    "deberta_texts": (DebertaV2ForSequenceClassification, DEBERTA | names("entailment", "neutral", "contradiction")),
+    "deberta_tokens": (DebertaV2ForTokenClassification,
+                       DEBERTA | dict(num_labels=5, share_att_key=False, position_biased_input=True, position_buckets=-1)),
     "distilbert_texts": (DistilBertForSequenceClassification, DISTIL | names("NEGATIVE", "POSITIVE")),
     "distilbert_tokens": (DistilBertForTokenClassification, DISTIL | dict(num_labels=5)),
     "mpnet_texts": (MPNetForSequenceClassification, BERT | dict(num_labels=3)),
@@ -143,7 +150,7 @@ def make(root, name):
     pad = config.pad_token_id
     lengths = [1, 5, 23, 11]
     ids = [random.integers(pad + 1, config.vocab_size, n) for n in lengths]
-    types = [random.integers(0, getattr(config, "type_vocab_size", 1), n) for n in lengths]
+    types = [random.integers(0, max(1, getattr(config, "type_vocab_size", 1)), n) for n in lengths]
     has_types = getattr(config, "type_vocab_size", 0) > 0
     rows = [row_logits(model, row, kinds if has_types else None) for row, kinds in zip(ids, types)]
     logits = torch.cat(rows)

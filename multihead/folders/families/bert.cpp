@@ -30,7 +30,7 @@ struct BertFields {
     v("num_hidden_layers", sizes.layers, {.low = 1, .high = 1024});
     v("num_attention_heads", sizes.heads, {.low = 1, .high = 1024});
     v("intermediate_size", sizes.d_ff, {.low = 1, .high = 1 << 20});
-    v("type_vocab_size", sizes.types, {.low = 1, .high = 1024});
+    v("type_vocab_size", sizes.types, {.low = sizes.least_types, .high = 1024});
     v("hidden_act", sizes.activation, kHuggingFaceActivations);
     v("layer_norm_eps", sizes.epsilon, {.low = 1e-30f, .high = 1});
     v("hidden_dropout_prob", sizes.dropout, {.low = 0, .high = 0.999f});

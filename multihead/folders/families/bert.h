@@ -1,4 +1,4 @@
-// What the folders of BERT, RoBERTa, DistilBERT, MPNet and ModernBERT have in common: they are encoders, whose weight files
+// What the folders of BERT, RoBERTa, DistilBERT, MPNet, DeBERTa and ModernBERT have in common: they are encoders, whose weight files
 // tell whether there are a pooler and a head for masked words. All but ModernBERT have post-norm layers, learned positions
 // and a norm after the embeddings. A family adds how its config.json spells the sizes, what its tensors are called, and at
 // which row of the table its positions begin.
@@ -24,6 +24,7 @@ namespace mh {
 /// The sizes of such an encoder. The start values are BertConfig's defaults.
 struct BertSizes {
   int32_t vocabulary = 30522, d_model = 768, layers = 12, heads = 12, d_ff = 3072, types = 2;
+  int32_t least_types = 1;  // 0: of a family whose models may have none
   int32_t positions = 512;  // rows of the table
   Activation activation = Activation::kGelu;
   float epsilon = 1e-12f, dropout = 0.1f, attention_dropout = 0.1f;
@@ -50,6 +51,18 @@ inline constexpr std::array kBertTensors = {
     TensorName{"positions", "embeddings.position_embeddings.weight"},
     TensorName{"encoder.0.self_attention.distance_bias", "encoder.relative_attention_bias.weight",
                kBertMatrix},  // MPNet's
+    // DeBERTa's.
+    TensorName{"encoder.0.self_attention.distance_vectors", "encoder.rel_embeddings.weight"},
+    TensorName{"encoder.0.self_attention.distance_norm.gain", "encoder.LayerNorm.weight", kBertRow},
+    TensorName{"encoder.0.self_attention.distance_norm.bias", "encoder.LayerNorm.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.distance_w_k", "encoder.layer.#.attention.self.pos_key_proj.weight",
+               kBertMatrix},
+    TensorName{"encoder.#.self_attention.distance_b_k", "encoder.layer.#.attention.self.pos_key_proj.bias",
+               kBertRow},
+    TensorName{"encoder.#.self_attention.distance_w_q",
+               "encoder.layer.#.attention.self.pos_query_proj.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.distance_b_q", "encoder.layer.#.attention.self.pos_query_proj.bias",
+               kBertRow},
     TensorName{"encoder.#.self_attention.w_q", "encoder.layer.#.attention.self.query.weight", kBertMatrix},
     TensorName{"encoder.#.self_attention.b_q", "encoder.layer.#.attention.self.query.bias", kBertRow},
     TensorName{"encoder.#.self_attention.w_k", "encoder.layer.#.attention.self.key.weight", kBertMatrix},

@@ -23,6 +23,7 @@ namespace mh {
   LINE(Bart)                     \
   LINE(Bert)                     \
   LINE(Camembert)                \
+  LINE(DebertaV2)                \
   LINE(DistilBert)               \
   LINE(Gemma2)                   \
   LINE(Gemma3Text)               \

@@ -1,4 +1,4 @@
-// Folders of BERT, RoBERTa, XLM-RoBERTa, DistilBERT, MPNet and ModernBERT that transformers wrote, and what it computed with them in double
+// Folders of BERT, RoBERTa, XLM-RoBERTa, DistilBERT, MPNet, DeBERTa and ModernBERT that transformers wrote, and what it computed with them in double
 // precision on a padded batch. tests/oracles/bert_goldens.py makes both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -288,6 +288,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"bert", "classifier", true, false}, Kind{"distilbert", "answers", false, false},
                     Kind{"distilbert", "masked", false, true}, Kind{"distilbert", "encoder", false, false},
                     Kind{"mpnet", "masked", false, true}, Kind{"mpnet", "encoder", true, false},
+                    Kind{"deberta_v2", "masked", false, true, "deberta-v2"},
+                    Kind{"deberta_v2", "separate", false, false, "deberta-v2"},
+                    Kind{"deberta_v2", "content", false, false, "deberta-v2"},
+                    Kind{"deberta_v2", "position", false, false, "deberta-v2"},
+                    Kind{"deberta_v2", "infilling", false, true, "deberta-v2"},
                     Kind{"modernbert", "masked", false, true}, Kind{"modernbert", "encoder", false, false},
                     Kind{"modernbert", "classifier", false, false}),
     [](const auto& tested) { return std::string(tested.param.family) + "_" + tested.param.name; });

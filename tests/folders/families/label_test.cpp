@@ -108,6 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
         Classifier{"distilbert_texts", kTexts, LabelScores::kSoftmax, {"NEGATIVE", "POSITIVE"}},
         Classifier{"distilbert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"mpnet_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"deberta_texts", kTexts, LabelScores::kSoftmax, {"entailment", "neutral", "contradiction"}},
+        Classifier{"deberta_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"mpnet_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
         Classifier{"modernbert_first", kTexts, LabelScores::kSoftmax, numbered(3)},
         Classifier{"modernbert_mean", kTexts, LabelScores::kSoftmax, numbered(5)},

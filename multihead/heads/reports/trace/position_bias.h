@@ -13,12 +13,14 @@
 
 namespace mh {
 
-/// The queries [Tq, d_key] of one softmax of a layer.
+/// The queries [Tq, d_key] and keys [Tk, d_key] of one softmax of a layer.
 struct SoftmaxQueries {
   int head = 0;         // the head that it belongs to
   int64_t softmax = 0;  // its number among all of the layer; a differential head has two
   std::string name;     // the name of the queries: "q_0"
   ConstMatrixView rows;
+  std::string name_of_keys;
+  ConstMatrixView keys;
   float scale = 1;
 };
 
@@ -30,6 +32,6 @@ struct PositionBias {
 /// Returns nothing when the layer's positions add nothing to scores. The last query has the position of the
 /// last key.
 std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const LayerParameters& parameters,
-                                          const SoftmaxQueries& q, int64_t keys);
+                                          const SoftmaxQueries& q);
 
 }  // namespace mh
