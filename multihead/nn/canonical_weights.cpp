@@ -62,7 +62,9 @@ LayerWeights with_outputs_of(const LayerWeights& from, Scores scores) {
   to.geometry.initialisation = HeadGeometry().initialisation;  // it says nothing about numbers that are there
   put_projection(to, HeadPart::kValues, heads_of(from, HeadPart::kValues, from.geometry.value_heads));
   put_output(from, to);
-  std::vector<std::string> kept = {"distance_keys", "distance_bias"};
+  std::vector<std::string> kept = {"distance_keys", "distance_bias", "distance_vectors", "distance_norm.gain",
+                                   "distance_norm.bias"};
+  kept.insert(kept.end(), kDistanceProjections.begin(), kDistanceProjections.end());
   for (const char* name : query_key_scheme_of(from.geometry).parameters()) kept.emplace_back(name);
   for (const std::string& name : kept) {
     if (from.has(name)) to.values[name] = from.values.at(name);

@@ -2,11 +2,16 @@
 // out of a layer, and put them into another layer.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "multihead/nn/layer_weights.h"
 
 namespace mh {
+
+/// Of disentangled positions with projections of their own (nn/positions.h): heads side by side, as queries and keys.
+inline constexpr std::array<const char*, 4> kDistanceProjections = {"distance_w_k", "distance_b_k",
+                                                                    "distance_w_q", "distance_b_q"};
 
 /// What a conversion does to the heads, from small to large changes.
 enum class Change {

@@ -120,7 +120,7 @@ class LayerLedger {
       LedgerPart met{.name = {}};
       met.multiply_adds = count_product({products, score_size()});
       met.other_flops = count_sum(products, pairs);
-      met.add_moves(count_sum(count_product({rows, width}), products), count_product({2, products}));
+      met.add_moves(count_product({rows, width}), products);
       part += met;
     };
     add(of.content_to_position, rows_.queries);

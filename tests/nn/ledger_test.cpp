@@ -32,15 +32,20 @@ std::vector<Count> counts_of(const Ledger& ledger) {
 
 TEST_P(LedgerOf, HasTheLayersParameters) {
   DropoutStreams streams;
-  MultiHeadAttention layer(
-      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, streams);
+  MultiHeadAttention layer("layer",
+                           {.d_model = c.d_model,
+                            .geometry = c.geometry,
+                            .positions = c.order.positions,
+                            .disentangled = c.order.disentangled},
+                           streams);
   int64_t all = 0, output = 0, values = 0;
   layer.visit("", [&](const std::string& name, Parameter& p) {
     all += p.value.size();
     if (name == ".w_o" || name == ".b_o") output += p.value.size();
     if (name == ".w_v" || name == ".b_v" || name == ".w_before_v") values += p.value.size();
   });
-  const Ledger found = ledger(c.geometry, c.d_model, 3, 5, {.positions = c.order.positions});
+  const Ledger found = ledger(c.geometry, c.d_model, 3, 5,
+                              {.positions = c.order.positions, .disentangled = c.order.disentangled});
   EXPECT_EQ(found.total().parameters, all);
   EXPECT_EQ(found.part("output").parameters, output);
   EXPECT_EQ(found.part("values").parameters, values);
@@ -49,10 +54,11 @@ TEST_P(LedgerOf, HasTheLayersParameters) {
 
 TEST_P(LedgerOf, CountsTheOperationsOfTheFormula) {
   const auto expected = [&](int64_t tokens_q, int64_t tokens_k, bool own_rows, const Mask& mask) {
-    return counted(completed_geometry, c.d_model, tokens_q, tokens_k, own_rows, mask, c.order.positions);
+    return counted(completed_geometry, c.d_model, tokens_q, tokens_k, own_rows, mask, c.order);
   };
   const auto found = [&](int64_t tokens_q, int64_t tokens_k, LedgerOptions options = {}) {
     options.positions = c.order.positions;
+    options.disentangled = c.order.disentangled;
     return counts_of(ledger(c.geometry, c.d_model, tokens_q, tokens_k, options));
   };
   EXPECT_EQ(found(3, 5), expected(3, 5, false, Mask::none()));
@@ -67,8 +73,12 @@ TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   // So that the notes are small beside it, and matrices of Tq x Tk are not too large.
   const int64_t tokens = test::weight_oracle(c.geometry).composed() ? 96 : 1536;
   DropoutStreams streams;
-  MultiHeadAttention layer(
-      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, streams);
+  MultiHeadAttention layer("layer",
+                           {.d_model = c.d_model,
+                            .geometry = c.geometry,
+                            .positions = c.order.positions,
+                            .disentangled = c.order.disentangled},
+                           streams);
   Tensor x(tokens, c.d_model);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(tokens)});
   Tape tape(Tape::Mode::kRecord);
@@ -77,8 +87,10 @@ TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   const size_t before = tape.arena().in_use();
   layer.self_heads(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::window(1, 1));
   const auto used = static_cast<int64_t>(tape.arena().in_use() - before);
-  const int64_t kept =
-      ledger(c.geometry, c.d_model, tokens, tokens, {.positions = c.order.positions}).total().kept_bytes;
+  const int64_t kept = ledger(c.geometry, c.d_model, tokens, tokens,
+                              {.positions = c.order.positions, .disentangled = c.order.disentangled})
+                           .total()
+                           .kept_bytes;
   EXPECT_GE(used, kept);
   EXPECT_LT(used, kept + 4096) << kept;
 }

@@ -57,6 +57,25 @@ TEST(Positions, OtherBucketsAreThoseOfT5) {
   EXPECT_EQ(t5_bucket(-24, kCausal, {.count = 36, .farthest = 32}), 27);
 }
 
+/// make_log_bucket_position of transformers 5.24 in torch 2.15.
+TEST(Positions, DisentangledColumnsAreThoseOfDeberta) {
+  const auto of = [](const DisentangledOptions& options, std::vector<int> distances) {
+    for (int& distance : distances) distance = disentangled_column(distance, options);
+    return distances;
+  };
+  EXPECT_THAT(
+      of({.span = 256, .farthest = 512},
+         {-511, -400, -300, -200, -129, -128, -127, -1, 0, 1, 127, 128, 129, 130, 135, 200, 300, 511}),
+      ElementsAre(1, 23, 49, 87, 127, 128, 129, 255, 256, 257, 383, 384, 385, 386, 389, 425, 463, 511));
+  EXPECT_THAT(of({.span = 8, .farthest = 131},
+                 {-130, -60, -20, -7, -5, -4, -3, 0, 3, 4, 5, 6, 7, 11, 19, 30, 60, 100, 129, 130}),
+              ElementsAre(1, 1, 2, 3, 3, 4, 5, 8, 11, 12, 13, 13, 13, 13, 14, 14, 15, 15, 15, 15));
+  EXPECT_THAT(of({.span = 11, .farthest = 64}, {-63, -9, -6, -5, 0, 5, 6, 7, 8, 9, 13, 20, 40, 63}),
+              ElementsAre(2, 5, 5, 6, 11, 16, 17, 17, 17, 17, 18, 19, 20, 20));
+  EXPECT_THAT(of({.span = 7, .farthest = 0}, {-9, -8, -7, -6, 0, 5, 6, 7, 9}),
+              ElementsAre(0, 0, 0, 1, 7, 12, 13, 13, 13));
+}
+
 TEST(Positions, BucketsThatCannotBeAreNamed) {
   EXPECT_EQ(problem_of(T5Buckets{}), "");
   EXPECT_EQ(problem_of({.count = 4, .farthest = 3}), "");

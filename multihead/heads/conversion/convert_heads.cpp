@@ -22,6 +22,9 @@ void require_kept(const LayerWeights& layer, Change change, const char* what) {
   if (const char* why = query_key_scheme_of(layer.geometry).refusal(change)) refuse(why);
   if (change == Change::kProducts && layer.has("distance_keys"))
     refuse("Shaw's positions meet each query before its product with the keys");
+  if (change == Change::kProducts && (layer.has("distance_vectors") || layer.has(kDistanceProjections[0]) ||
+                                      layer.has(kDistanceProjections[2])))
+    refuse("disentangled positions meet each query and key before their product");
 }
 
 void require_whole_rows(const LayerWeights& layer, Change change, const char* what) {
@@ -109,6 +112,9 @@ LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads, con
   }
   if (from.has("distance_bias"))
     to.values["distance_bias"] = rows_of(from.values.at("distance_bias"), heads, maps);
+  for (const char* name : kDistanceProjections) {
+    if (from.has(name)) to.values[name] = columns_of(from.values.at(name), heads, from.geometry.d_key);
+  }
   if (!from.has("w_o")) return to;
   to.values["w_o"] = rows_of(from.values.at("w_o"), heads, from.geometry.d_value);
   return to;
@@ -219,6 +225,12 @@ LayerWeights equal_merged(const LayerWeights& layer, double tolerance) {
     for (const HeadPart part : kHeadParts) {
       if (!near(with_bias(head_matrix(layer, part, a)), with_bias(head_matrix(layer, part, b)), tolerance))
         return false;
+    }
+    for (const char* name : kDistanceProjections) {
+      const auto of = [&](int head) {
+        return in_double(columns_of(layer.values.at(name), {head}, layer.geometry.d_key).view());
+      };
+      if (layer.has(name) && !near(of(a), of(b), tolerance)) return false;
     }
     const int maps = softmaxes_per_head(layer.geometry);
     return !layer.has("distance_bias") ||

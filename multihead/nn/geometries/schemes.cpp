@@ -96,7 +96,11 @@ std::optional<Block> HeadScheme::block(const HeadGeometry& g, int, const NamedSh
                           {"w_k", g.key_heads},
                           {"b_k", g.key_heads},
                           {"w_v", g.value_heads},
-                          {"b_v", g.value_heads}});
+                          {"b_v", g.value_heads},
+                          {"distance_w_k", g.heads},
+                          {"distance_b_k", g.heads},
+                          {"distance_w_q", g.heads},
+                          {"distance_b_q", g.heads}});
 }
 
 LedgerPart HeadScheme::cost(const HeadGeometry& g, HeadPart part, const ProjectedRows& rows) const {

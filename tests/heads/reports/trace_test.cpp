@@ -230,6 +230,25 @@ TEST(Trace, ShowsWhatPositionsAddToScores) {
   EXPECT_NEAR(shaw.step("bias_0").value(0, 18), products(0, 16 + 16) / std::sqrt(6), 1e-5);
 }
 
+TEST(Trace, ShowsWhatDistancesAddToScores) {
+  const Tensor x = random_rows(19, 12, 3);
+  for (const bool shared : {true, false}) {
+    DropoutStreams streams;
+    MultiHeadAttention layer("layer",
+                             {.d_model = 12,
+                              .geometry = {.heads = 2},
+                              .positions = Positions::kDisentangled,
+                              .disentangled = {.shared_projections = shared, .span = 8, .farthest = 15}},
+                             streams);
+    Random random(5);
+    layer.initialise(random);
+    const AttentionTrace trace = trace_attention(layer, x.view(), {}, Mask::none());
+    EXPECT_LT(trace.difference, 1e-5 * trace.magnitude);
+    EXPECT_EQ(trace.step("bias_1").formula, "0.4082 (q_1 k_r[c]^T + k_1 q_r[c]^T), c of the distance");
+    EXPECT_GT(std::abs(trace.step("bias_1").value(2, 11)), 1e-4);
+  }
+}
+
 TEST(Trace, ShowsTheSoftCap) {
   for (const Positions positions : {Positions::kNone, Positions::kAlibi}) {
     const TracedLayer traced({.heads = 2, .soft_cap = 0.25f}, 6, positions);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/nn/geometries/oracle.h"
+#include "tests/nn/geometries/layer_in_double.h"
 
 namespace mh::test {
 
@@ -32,9 +32,36 @@ inline void turn(Rows& rows) {
   }
 }
 
+/// What disentangled positions do before scores are added up; returns how many numbers they add to a score.
+inline int count_distances(const Order& order, const HeadGeometry& g, int d, int64_t tokens_q,
+                           int64_t tokens_k) {
+  const DisentangledOptions& of = order.disentangled;
+  const auto farthest = static_cast<int>(tokens_k - 1);
+  Rows r = zeros(disentangled_column(farthest, of) - disentangled_column(-farthest, of) + 1, d);
+  for (auto& row : r) {
+    for (Counted& x : row) {
+      for (int n = 0; n < 7 && of.normed; ++n) x = x + Counted{0.5f};  // of a norm with biases
+    }
+  }
+  int count = 0;
+  for (const auto& [wanted, rows] :
+       {std::pair{of.content_to_position, tokens_q}, {of.position_to_content, tokens_k}}) {
+    if (!wanted) continue;
+    ++count;
+    Rows vectors = product(r, zeros(d, int64_t{g.heads} * g.d_key));
+    add_bias_to(vectors);
+    for (int h = 0; h < g.heads; ++h) {
+      Rows met = product(zeros(rows, g.d_key), zeros(g.d_key, static_cast<int64_t>(r.size())));
+      add_bias_to(met);  // in place of the scale
+    }
+  }
+  return count;
+}
+
 /// The layer, word by word, and what each part of it did. own_rows: keys of the queries' rows.
 inline std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64_t tokens_k,
-                                  bool own_rows, const Mask& mask, Positions positions) {
+                                  bool own_rows, const Mask& mask, const Order& order) {
+  const Positions positions = order.positions;
   std::vector<Count> counts;
   const auto done = [&](const char* part) {
     counts.push_back({part, Counted::products, Counted::others, Counted::exponentials});
@@ -57,6 +84,9 @@ inline std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q
   const Rows v = heads.counted_values(g, memory);
   done("values");
 
+  const int of_distances = positions == Positions::kDisentangled && tokens_k > 0
+                               ? count_distances(order, g, d, tokens_q, tokens_k)
+                               : 0;
   std::vector<Rows> scores;
   const auto sees = [&](size_t i, size_t j) {
     return mask.allows(0, static_cast<int64_t>(i), static_cast<int64_t>(j), tokens_q, tokens_k);
@@ -83,6 +113,7 @@ inline std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q
         if (positions == Positions::kAlibi) s[i][j] = s[i][j] - Counted{0.5f} * Counted{1};
         if (positions == Positions::kT5) s[i][j] = s[i][j] + Counted{0.5f};
         if (positions == Positions::kShaw) s[i][j] = s[i][j] + met[0];
+        for (int n = 0; n < of_distances; ++n) s[i][j] = s[i][j] + Counted{0.5f};
       }
     }
   }

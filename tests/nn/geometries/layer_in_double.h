@@ -10,7 +10,31 @@ namespace mh::test {
 struct Order {
   Positions positions = Positions::kNone;
   AttentionDirection direction = AttentionDirection::kBidirectional;
+  DisentangledOptions disentangled = {};
 };
+
+/// R W + b of a head, of disentangled positions: [2 span, d_key]. letter: of the keys', or queries'.
+inline D vectors_of_distances(const HeadGeometry& g, const Order& order, const Parameters& p, char letter,
+                              int head) {
+  D r = p.at("distance_vectors");
+  for (int64_t i = 0; order.disentangled.normed && i < r.rows(); ++i) {
+    double mean = 0, square = 0;
+    for (int64_t c = 0; c < r.cols(); ++c) mean += r(i, c) / static_cast<double>(r.cols());
+    for (int64_t c = 0; c < r.cols(); ++c)
+      square += (r(i, c) - mean) * (r(i, c) - mean) / static_cast<double>(r.cols());
+    for (int64_t c = 0; c < r.cols(); ++c)
+      r(i, c) = p.at("distance_norm.gain")(0, c) * (r(i, c) - mean) / std::sqrt(square + 1e-6) +
+                p.at("distance_norm.bias")(0, c);
+  }
+  const std::string own = order.disentangled.shared_projections ? "" : "distance_";
+  const D all = product(r, p.at(own + "w_" + letter));
+  D found(r.rows(), g.d_key);
+  for (int64_t i = 0; i < found.rows(); ++i) {
+    for (int64_t c = 0; c < found.cols(); ++c)
+      found(i, c) = all(i, head * g.d_key + c) + p.at(own + "b_" + letter)(0, head * g.d_key + c);
+  }
+  return found;
+}
 
 /// Rows of sequences, turned: numbers i and i + size / 2 are a pair whose angle is position * 10000^(-2i /
 /// size).
@@ -32,14 +56,30 @@ inline D turned_by_position(const D& rows, const Ragged& ragged) {
   return out;
 }
 
-/// What order adds to the score of query row `row` of q, `distance` before (or after) the key. `map`: which
+/// What order adds to the score of query row `row` of q, `distance` before (or after) row `key_row` of k. `map`: which
 /// softmax.
 inline double added_to_score(const HeadGeometry& g, const Order& order, const Parameters& p, int map,
-                             const D& q, int64_t row, int distance) {
+                             const D& q, int64_t row, const D& k, int64_t key_row, int distance) {
   if (order.positions == Positions::kAlibi)
     return -std::exp2(-8.0 * (map / weight_oracle(g).softmaxes() + 1) / g.heads) * std::abs(distance);
   if (order.positions == Positions::kT5)
     return p.at("distance_bias")(map, t5_bucket(distance, order.direction));
+  if (order.positions == Positions::kDisentangled) {
+    const int64_t column = disentangled_column(-distance, order.disentangled);
+    double both = 0;
+    const auto add = [&](bool wanted, const D& rows, int64_t of, char letter) {
+      if (!wanted) return;
+      const D vectors = vectors_of_distances(g, order, p, letter, map);
+      for (int64_t c = 0; c < rows.cols(); ++c) both += rows(of, c) * vectors(column, c);
+    };
+    // Here queries are scaled already, and keys are not.
+    add(order.disentangled.content_to_position, q, row, 'k');
+    const double scale = *g.scale;
+    D scaled = k;
+    for (int64_t i = 0; i < scaled.size(); ++i) scaled.data()[i] *= scale;
+    add(order.disentangled.position_to_content, scaled, key_row, 'q');
+    return both;
+  }
   if (order.positions != Positions::kShaw) return 0;
   double sum = 0;
   const int column = std::clamp(distance, -kShawClip, kShawClip) + kShawClip;
@@ -79,7 +119,7 @@ inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p
           for (int64_t c = 0; c < qk.q.cols(); ++c) of(i, j) += qk.q(row, c) * qk.k(keys.begin(s) + j, c);
           if (g.soft_cap) of(i, j) = double{*g.soft_cap} * std::tanh(of(i, j) / double{*g.soft_cap});
           const int distance = j - (i + keys.length(s) - queries.length(s));
-          of(i, j) += added_to_score(g, order, p, map, qk.q, row, distance);
+          of(i, j) += added_to_score(g, order, p, map, qk.q, row, qk.k, keys.begin(s) + j, distance);
         }
       }
     }

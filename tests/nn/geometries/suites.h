@@ -65,7 +65,8 @@ class Geometry : public testing::TestWithParam<Case> {
       one->visit("", [&](const std::string& name, Parameter& p) {
         // They start at 0 or 1, which would hide them.
         if (name[1] == 'b' || name[1] == 'c' || name.starts_with(".mixing_of") || name == ".head_norm" ||
-            name == ".query_norm" || name == ".key_norm")
+            name == ".query_norm" || name == ".key_norm" || name.starts_with(".distance_norm") ||
+            name.starts_with(".distance_b_"))
           fill_normal(p, random, 0.5);
       });
     }
@@ -75,6 +76,7 @@ class Geometry : public testing::TestWithParam<Case> {
             .d_out = GetParam().d_out,
             .geometry = GetParam().geometry,
             .positions = order.positions,
+            .disentangled = order.disentangled,
             .mask = order.direction == AttentionDirection::kCausal ? StackMask::causal() : StackMask::none(),
             .layer = kLayer};
   }

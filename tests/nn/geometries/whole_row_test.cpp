@@ -27,6 +27,17 @@ const HeadGeometry kSmallGroups = {.heads = 4, .d_key = 2, .d_value = 3, .key_he
 const HeadGeometry kCapped = {.heads = 4, .d_key = 6, .d_value = 3, .key_heads = 2, .soft_cap = 0.75f};
 const HeadGeometry kThree = {.heads = 3, .d_key = 2};
 const HeadGeometry kSizes = {.heads = 3, .d_key = 5, .d_value = 2};
+const Order kBothProducts = {
+    kDisentangled, kBidirectional, {.shared_projections = false, .span = 4, .farthest = 11, .normed = true}};
+const Order kSharedProducts = {
+    kDisentangled, kBidirectional, {.shared_projections = true, .span = 7, .farthest = 0, .normed = false}};
+const Order kOfQueries = {
+    kDisentangled,
+    kBidirectional,
+    {.position_to_content = false, .shared_projections = false, .span = 3, .farthest = 0}};
+const Order kOfKeys = {kDisentangled,
+                       kBidirectional,
+                       {.content_to_position = false, .shared_projections = true, .span = 6, .farthest = 9}};
 const HeadGeometry kTwoGroups = {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -46,7 +57,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"soft cap rotary", kCapped, 5, {kRotary, kCausal}},
         Case{"soft cap alibi", kCapped, 5, {kAlibi, kBidirectional}},
         Case{"soft cap t5", kCapped, 5, {kT5, kCausal}},
-        Case{"soft cap shaw", kCapped, 5, {kShaw, kBidirectional}}),
+        Case{"soft cap shaw", kCapped, 5, {kShaw, kBidirectional}},
+        Case{"disentangled", kThree, 5, kBothProducts},
+        Case{"disentangled shared", kSizes, 4, kSharedProducts},
+        Case{"disentangled queries", {.heads = 2, .d_key = 3, .scale = 0.4f}, 5, kOfQueries},
+        Case{"disentangled keys", kThree, 5, kOfKeys}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(
     WholeRow, LedgerOf,
@@ -58,7 +73,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"rotary groups", kSmallGroups, 5, {kRotary}},
                     Case{"alibi groups", kSmallGroups, 5, {kAlibi}},
                     Case{"shaw groups", kSmallGroups, 5, {kShaw}}, Case{"soft cap", kCapped, 5},
-                    Case{"soft cap shaw", kCapped, 5, {kShaw}}),
+                    Case{"soft cap shaw", kCapped, 5, {kShaw}},
+                    Case{"disentangled", kThree, 5, kBothProducts},
+                    Case{"disentangled shared", kSizes, 4, kSharedProducts},
+                    Case{"disentangled keys", kThree, 5, kOfKeys}),
     name_of_case);
 
 TEST(WholeRowHeads, WhatCannotBe) {
