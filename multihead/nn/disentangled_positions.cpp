@@ -135,8 +135,12 @@ class DisentangledPositions final : public AttentionPositions {
     std::iota(rows.begin(), rows.end(), begin);
     Var r = embed(tape, table_->vectors, rows, {});
     if (table_->norm) r = table_->norm->forward(context, r);
+    if (options_.shared_projections && tape.trains()) {
+      return {.keys = options_.content_to_position ? heads.keys(context, r) : Var(),
+              .queries = options_.position_to_content ? heads.queries(context, r) : Var()};
+    }
     if (options_.shared_projections) {
-      const ProjectedHeads all = heads.project(context, r);
+      const ProjectedHeads all = heads.project(context, r);  // for which W^Q and W^K are packed already
       return {.keys = options_.content_to_position ? all.k : Var(),
               .queries = options_.position_to_content ? all.q : Var()};
     }

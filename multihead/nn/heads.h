@@ -67,6 +67,8 @@ class Heads {
     Var k, v;
   };
   virtual KeysValues keys_and_values(Context& context, Var memory) const = 0;
+  /// The keys alone, of what has no values: vectors of distances.
+  virtual Var keys(Context& context, Var x) const { return keys_and_values(context, x).k; }
   /// What is done to queries or keys after their projection, before positions turn them: a norm.
   virtual Var normed(Context& /*context*/, HeadPart /*part*/, Var rows) const { return rows; }
 

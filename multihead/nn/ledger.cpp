@@ -102,14 +102,15 @@ class LayerLedger {
     const auto farthest = static_cast<int>(std::min<int64_t>(rows_.keys - 1, 1 << 20));
     const int64_t columns = disentangled_column(farthest, of) - disentangled_column(-farthest, of) + 1,
                   width = count_product({softmaxes(), score_size()}), d = rows_.d_model;
-    if (!options_.vectors_of_another) {
-      LedgerPart vectors{.name = {}, .parameters = int64_t{2} * of.span * d + (of.normed ? 2 * d : 0)};
-      if (of.normed) {
-        vectors.other_flops = count_product({7, columns, d});
-        vectors.add_moves(count_product({columns, d}), count_product({columns, d}));
-      }
-      part += vectors;
+    const int64_t numbers = count_product({columns, d});
+    LedgerPart vectors{.name = {}};
+    if (!options_.vectors_of_another) vectors.parameters = int64_t{2} * of.span * d + (of.normed ? 2 * d : 0);
+    vectors.add_moves(numbers, count_sum(numbers, 2 * rows_.keys - 1));  // and the row of each distance
+    if (of.normed) {
+      vectors.other_flops = count_product({7, numbers});
+      vectors.add_moves(numbers, count_sum(numbers, 2 * columns));
     }
+    part += vectors;
     const auto add = [&](bool wanted, int64_t rows) {
       if (!wanted) return;
       LedgerPart projection{.name = {}};

@@ -25,7 +25,7 @@
 // 32 h parameters (h for each bucket) and P h operations; shaw 33 k parameters, Tq h k 33 multiply-adds and Tq h 33 + P h
 // operations; disentangled, with R [2s, d], its C rows that the distances of Tk tokens reach, and n of its two products:
 // 2s d parameters (and 2 d of its norm) of one layer, n C d h k multiply-adds for its projections (with parameters of their
-// own n (d + 1) h k) and (Tq or Tk) h C k for each product, 7 C d of one layer, n C h k, (Tq or Tk) h C and n P h operations.
+// own n (d + 1) h k) and (Tq or Tk) h C k for each product, 7 C d, n C h k, (Tq or Tk) h C and n P h operations.
 #pragma once
 
 #include <cstdint>

@@ -24,6 +24,8 @@ class WholeRowHeads final : public Heads {
         all_(tied_ ? Affine({&w_q_, &w_v_}, biases_or_none(g.biases, {&b_q_, &b_v_}))
                    : Affine({&w_q_, &w_k_, &w_v_}, biases_or_none(g.biases, {&b_q_, &b_k_, &b_v_}))),
         queries_({&w_q_}, biases_or_none(g.biases, {&b_q_})),
+        keys_(tied_ ? Affine({&w_q_}, biases_or_none(g.biases, {&b_q_}))
+                    : Affine({&w_k_}, biases_or_none(g.biases, {&b_k_}))),
         memory_(tied_ ? Affine({&w_q_, &w_v_}, biases_or_none(g.biases, {&b_q_, &b_v_}))
                       : Affine({&w_k_, &w_v_}, biases_or_none(g.biases, {&b_k_, &b_v_}))) {}
 
@@ -39,6 +41,7 @@ class WholeRowHeads final : public Heads {
     return {queries, tied_ ? queries : tape.columns(all, q, k), tape.columns(all, k, all.cols())};
   }
   Var queries(Context& context, Var x) const override { return affine(context.tape, x, queries_); }
+  Var keys(Context& context, Var x) const override { return affine(context.tape, x, keys_); }
   KeysValues keys_and_values(Context& context, Var memory) const override {
     const Var both = affine(context.tape, memory, memory_);
     const int64_t v = both.cols() - w_v_.value.cols();
@@ -68,7 +71,7 @@ class WholeRowHeads final : public Heads {
   bool tied_, biased_;
   Parameter w_q_, w_k_, w_v_;
   Parameter b_q_, b_k_, b_v_;
-  Affine all_, queries_, memory_;
+  Affine all_, queries_, keys_, memory_;
 };
 
 class WholeRowScheme : public HeadScheme {
