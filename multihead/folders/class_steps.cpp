@@ -135,6 +135,23 @@ void put_unigram(const ClassOptions& options, TokenizerParts& parts) {
   parts.decoders = {{.kind = DecoderStep::Kind::kMetaspace, .prepend_scheme = scheme}};
 }
 
+void put_deberta(const ClassOptions& options, TokenizerParts& parts) {
+  const PrependScheme scheme =
+      options.add_prefix_space.value_or(true) ? PrependScheme::kAlways : PrependScheme::kFirst;
+  parts.model.byte_fallback = false;
+  parts.normalizers = {{.kind = NormalizerStep::Kind::kReplace,
+                        .pattern = {.kind = Pattern::Kind::kSpacesBreaks},
+                        .content = " "},
+                       {.kind = NormalizerStep::Kind::kNfc},
+                       {.kind = NormalizerStep::Kind::kStrip, .left = false}};
+  if (options.do_lower_case.value_or(false))
+    parts.normalizers.insert(parts.normalizers.begin(), {.kind = NormalizerStep::Kind::kLowercase});
+  parts.pre_tokenizers = {{.kind = PreTokenizerStep::Kind::kMetaspace, .prepend_scheme = scheme}};
+  if (options.split_by_punct.value_or(false))
+    parts.pre_tokenizers.insert(parts.pre_tokenizers.begin(), {.kind = PreTokenizerStep::Kind::kPunctuation});
+  parts.decoders = {{.kind = DecoderStep::Kind::kMetaspace, .prepend_scheme = scheme}};
+}
+
 /// mBART's, of Unigram, and those of mBART-50 and NLLB, which makes pieces by merges.
 void put_many_languages(TokenizerClass kind, TokenizerParts& parts) {
   std::vector<NormalizerStep> normalizers;
@@ -178,15 +195,16 @@ std::optional<PostProcessorStep> around_languages(TokenizerClass kind, const Cla
   return step;
 }
 
-/// XLM-RoBERTa's and T5's is the piece of one id; CamemBERT's that of the name, else the first.
+/// XLM-RoBERTa's and T5's is the piece of one id; CamemBERT's that of the name, else the first, DeBERTa's else the second.
 void put_unknown_piece(TokenizerClass kind, const ClassOptions& options, TokenModel& model) {
   const auto& pieces = model.pieces;
   size_t at = kind == TokenizerClass::kT5 ? kUnknownOfT5 : kUnknownOfXlmRoberta;
-  if (kind == TokenizerClass::kCamembert) {
-    const auto named = std::find_if(pieces.begin(), pieces.end(), [&](const ScoredPiece& piece) {
-      return piece.text == options.unk.value_or("<unk>");
-    });
-    at = named == pieces.end() ? 0 : static_cast<size_t>(named - pieces.begin());
+  const bool deberta = kind == TokenizerClass::kDeberta;
+  if (deberta || kind == TokenizerClass::kCamembert) {
+    const std::string name = options.unk.value_or(deberta ? "[UNK]" : "<unk>");
+    const auto named = std::find_if(pieces.begin(), pieces.end(),
+                                    [&](const ScoredPiece& piece) { return piece.text == name; });
+    at = named == pieces.end() ? (deberta ? 1 : 0) : static_cast<size_t>(named - pieces.begin());
   }
   if (at < pieces.size()) model.unknown_token = pieces[at].text;
 }
@@ -233,7 +251,8 @@ std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions
   asked.decoders = parts.decoders;
   asked.model = without_lists(parts.model);
   put_options(kind, options, asked);
-  const bool digits = digits_stand_alone(parts.model), types = kind == TokenizerClass::kBert;
+  const bool digits = digits_stand_alone(parts.model),
+             types = kind == TokenizerClass::kBert || kind == TokenizerClass::kDeberta;
   const StepWords before(asked, digits, types);
 
   const auto cls = [&](const char* otherwise) { return options.cls.value_or(otherwise); };
@@ -292,6 +311,11 @@ std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions
       put_unigram({}, parts);
       put_unknown_piece(kind, options, parts.model);
       put_template(behind(parts, options.eos.value_or("</s>")), parts);
+      break;
+    case TokenizerClass::kDeberta:
+      put_deberta(options, parts);
+      put_unknown_piece(kind, options, parts.model);
+      put_template(around(parts, cls("[CLS]"), sep("[SEP]"), false, 1), parts);
       break;
     case TokenizerClass::kMbart:
     case TokenizerClass::kMbart50:

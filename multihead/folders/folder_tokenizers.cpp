@@ -135,6 +135,32 @@ FolderTokenizers read_pieces(const FolderSource& folder) {
   return found;
 }
 
+/// spm.model, as DebertaV2Tokenizer of transformers 5 opens it where there is no tokenizer.json: its pieces and their scores, and
+/// none of SentencePiece's own steps. Nothing where another class opens the folder.
+FolderTokenizers read_deberta_pieces(const FolderSource& folder) {
+  FolderTokenizers found{.source_file = folder.path_of(kDebertaPiecesFile)};
+  const TokenizerSettings settings = read_tokenizer_settings(folder);
+  if (choose_tokenizer_class(settings.model_type, settings.named_class, false).kind !=
+      TokenizerClass::kDeberta)
+    return {};
+  found.remarks = settings.remarks;
+  TokenizerParts parts = read_sentencepiece_model(folder.read(kDebertaPiecesFile), found.source_file);
+  parts.normalizers = {};
+  parts.decoders = {};
+  parts.model.sentencepiece = false;
+  parts.model.looks_up_unknown = true;
+  for (AddedToken& token : parts.added_tokens) token.in_text = true;
+  naming(found.source_file, [&] {
+    const std::optional<std::string> unknown = parts.model.unknown_token;
+    put_class_steps(TokenizerClass::kDeberta, settings.options, parts);
+    parts.model.unknown_token = unknown;  // which is not among the pieces with scores here
+    for (std::string& line : apply_settings(settings, found.source_file, false, parts))
+      found.remarks.push_back(std::move(line));
+    found.source = Tokenizer(std::move(parts));
+  });
+  return found;
+}
+
 }  // namespace
 
 FolderTokenizers read_folder_tokenizers(const FolderSource& folder) {
@@ -142,6 +168,9 @@ FolderTokenizers read_folder_tokenizers(const FolderSource& folder) {
   if (found.source || found.target) return found;
   if (has_opus_tokenizers(folder)) return read_opus_tokenizers(folder);
   if (has_m2m100_tokenizer(folder)) return read_m2m100_tokenizer(folder);
+  if (folder.has(kDebertaPiecesFile)) {
+    if (FolderTokenizers pieces = read_deberta_pieces(folder); pieces.source) return pieces;
+  }
   return folder.has(kPiecesFile) ? read_pieces(folder) : found;
 }
 

@@ -28,6 +28,7 @@ constexpr std::array kClassNames = {
     ClassName{"XLMRobertaTokenizer", TokenizerClass::kXlmRoberta},
     ClassName{"CamembertTokenizer", TokenizerClass::kCamembert},
     ClassName{"T5Tokenizer", TokenizerClass::kT5},
+    ClassName{"DebertaV2Tokenizer", TokenizerClass::kDeberta, true},
     ClassName{"MBartTokenizer", TokenizerClass::kMbart, false, CodePlace::kBehind},
     ClassName{"MBart50Tokenizer", TokenizerClass::kMbart50, false, CodePlace::kBefore},
     ClassName{"NllbTokenizer", TokenizerClass::kNllb, false, CodePlace::kBefore},
@@ -48,6 +49,7 @@ constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {
     {"m2m_100", "M2M100Tokenizer"},
     {"xlm-roberta", "XLMRobertaTokenizer"},
     {"camembert", "CamembertTokenizer"},
+    {"deberta-v2", "DebertaV2Tokenizer"},
     {"t5", "T5Tokenizer"},
     {"mt5", "T5Tokenizer"},
     {"umt5", "T5Tokenizer"},
@@ -125,6 +127,8 @@ std::string_view default_token(TokenizerClass kind, std::string_view key) {
   switch (kind) {
     case TokenizerClass::kBert:
       return find(kBertTokens);
+    case TokenizerClass::kDeberta:
+      return key == "bos_token" ? "[CLS]" : key == "eos_token" ? "[SEP]" : find(kBertTokens);
     case TokenizerClass::kMpnet:
       return key == "unk_token" ? "[UNK]" : find(kRobertaTokens);
     case TokenizerClass::kRoberta:
@@ -170,6 +174,7 @@ bool fits_class(TokenizerClass kind, const TokenModel& model) {
     case TokenizerClass::kXlmRoberta:
     case TokenizerClass::kCamembert:
     case TokenizerClass::kT5:
+    case TokenizerClass::kDeberta:
     case TokenizerClass::kMbart:
     case TokenizerClass::kMbart50:
       return model.kind == Kind::kUnigram;

@@ -26,7 +26,8 @@ enum class TokenizerClass {
   kMbart,
   kMbart50,
   kNllb,
-  kT5
+  kT5,
+  kDeberta
 };
 
 /// Where a class puts the code of a text's language: nowhere, before the text, or behind its end token.
@@ -49,9 +50,11 @@ std::string_view default_token(TokenizerClass kind, std::string_view key);
 
 /// The arguments of the classes that change texts' tokens; unset: the default of the class.
 struct ClassOptions {
-  std::optional<bool> do_lower_case = {}, strip_accents = {}, tokenize_chinese_chars = {};  // kBert, kMpnet
-  std::optional<bool> add_prefix_space = {};  // the classes with ByteLevel and Metaspace
-  std::optional<bool> trim_offsets = {};      // kRoberta
+  std::optional<bool> do_lower_case = {}, strip_accents = {},
+                      tokenize_chinese_chars = {};  // kBert, kMpnet; the first kDeberta, too
+  std::optional<bool> add_prefix_space = {};        // the classes with ByteLevel and Metaspace
+  std::optional<bool> trim_offsets = {};            // kRoberta
+  std::optional<bool> split_by_punct = {};          // kDeberta: each character of punctuation is a word
   std::optional<bool> legacy = {};            // kLlama: a space also before a text behind a special token
   std::optional<bool> legacy_behaviour = {};  // kNllb: the language's code behind a text's end
   std::optional<std::string> language = {};   // src_lang: of the texts

@@ -78,6 +78,7 @@ class Reader {
     options.tokenize_chinese_chars = flag_of(root, "tokenize_chinese_chars");
     options.add_prefix_space = flag_of(root, "add_prefix_space");
     options.trim_offsets = flag_of(root, "trim_offsets");
+    options.split_by_punct = flag_of(root, "split_by_punct");
     options.legacy = flag_of(root, "legacy");
     options.legacy_behaviour = flag_of(root, "legacy_behaviour");
     if (const std::string language = root.text("src_lang", ""); !language.empty())

@@ -18,6 +18,21 @@ size_t numbers_length(std::string_view text, size_t at, int most) {
   return end - at;
 }
 
+/// The run of whitespace that starts at `at`.
+struct Whitespace {
+  size_t bytes = 0;
+  int characters = 0;
+};
+Whitespace whitespace_length(std::string_view text, size_t at) {
+  Whitespace run;
+  while (at + run.bytes < text.size()) {
+    size_t next = at + run.bytes;
+    if (!is_whitespace(next_character(text, next))) break;
+    run = {next - at, run.characters + 1};
+  }
+  return run;
+}
+
 /// Bytes of the longest match of a run that starts at `at`; 0: none.
 size_t match_length(std::string_view text, size_t at, const Pattern& pattern) {
   size_t end = at;
@@ -28,12 +43,12 @@ size_t match_length(std::string_view text, size_t at, const Pattern& pattern) {
       while (end < text.size() && text[end] == ' ') ++end;
       return end - at >= 2 ? end - at : 0;
     case Pattern::Kind::kWhitespaceRun:
-      while (end < text.size()) {
-        size_t next = end;
-        if (!is_whitespace(next_character(text, next))) break;
-        end = next;
-      }
-      return end - at;
+      return whitespace_length(text, at).bytes;
+    case Pattern::Kind::kSpacesBreaks: {
+      const Whitespace run = whitespace_length(text, at);
+      const bool is_break = run.characters == 1 && (text[at] == '\n' || text[at] == '\r' || text[at] == '\t');
+      return run.characters >= 2 || is_break ? run.bytes : 0;
+    }
     case Pattern::Kind::kNumber:
       return numbers_length(text, at, 1);
     case Pattern::Kind::kThreeNumbers:

@@ -51,6 +51,8 @@ Pattern read_pattern(const JsonNode& node, bool literal_only) {
     pattern.kind = Pattern::Kind::kWhitespaceRun;
   } else if (expression && !literal_only && expression->text() == " {2,}") {
     pattern.kind = Pattern::Kind::kSpaceRun;
+  } else if (expression && !literal_only && expression->text() == "\\s{2,}|[\\n\\r\\t]") {
+    pattern.kind = Pattern::Kind::kSpacesBreaks;
   } else if (expression && !literal_only && expression->text() == "\\p{N}") {
     pattern.kind = Pattern::Kind::kNumber;
   } else if (expression && !literal_only && expression->text() == "\\p{N}{1,3}") {
@@ -60,11 +62,12 @@ Pattern read_pattern(const JsonNode& node, bool literal_only) {
     pattern.kind = Pattern::Kind::kWords;
     pattern.words = *words;
   } else if (expression) {
-    expression->fail(fmt::format(
-        "the regular expression {} is not supported; expected {}", in_quotes(expression->text(), kWholeName),
-        literal_only ? "a String"
-                     : "a String, \\s+, two spaces and more, \\p{N}, \\p{N}{1,3}, or the words of GPT-2, "
-                       "Llama 3, Qwen 2, o200k or Tekken"));
+    expression->fail(fmt::format("the regular expression {} is not supported; expected {}",
+                                 in_quotes(expression->text(), kWholeName),
+                                 literal_only ? "a String"
+                                              : "a String, \\s+, two spaces and more, \\s{2,}|[\\n\\r\\t], "
+                                                "\\p{N}, \\p{N}{1,3}, or the words of GPT-2, "
+                                                "Llama 3, Qwen 2, o200k or Tekken"));
   } else {
     node.fail("expected a String or a Regex");
   }

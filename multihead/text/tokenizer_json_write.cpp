@@ -32,6 +32,8 @@ Json json_of(const Pattern& pattern) {
       return {{"Regex", "\\s+"}};
     case Pattern::Kind::kSpaceRun:
       return {{"Regex", " {2,}"}};
+    case Pattern::Kind::kSpacesBreaks:
+      return {{"Regex", "\\s{2,}|[\\n\\r\\t]"}};
     case Pattern::Kind::kNumber:
       return {{"Regex", "\\p{N}"}};
     case Pattern::Kind::kThreeNumbers:

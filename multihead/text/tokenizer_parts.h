@@ -28,6 +28,7 @@ struct Pattern {
     kLiteral,
     kWhitespaceRun,  ///< \s+
     kSpaceRun,       ///< " {2,}"
+    kSpacesBreaks,   ///< \s{2,}|[\n\r\t]
     kWords,          ///< `words`
     kNumber,         ///< \p{N}
     kThreeNumbers,   ///< \p{N}{1,3}

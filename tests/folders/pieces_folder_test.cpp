@@ -1,4 +1,4 @@
-// Folders with tokenizer.model and no tokenizer.json against the answers of AutoTokenizer (tests/oracles/family_goldens.py).
+// Folders with tokenizer.model, or spm.model, and no tokenizer.json against the answers of AutoTokenizer (tests/oracles/family_goldens.py).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -27,14 +27,15 @@ const std::filesystem::path kPieces = std::filesystem::path(goldens_folder()) / 
 
 FolderTokenizers tokenizers_of_pieces(const std::string& model, const std::string& model_type,
                                       const json& said) {
-  return read_folder_tokenizers(MemoryFolder({{"tokenizer.model", read_file(model)},
+  const char* file = model_type == "deberta-v2" ? "spm.model" : "tokenizer.model";
+  return read_folder_tokenizers(MemoryFolder({{file, read_file(model)},
                                               {"config.json", json{{"model_type", model_type}}.dump()},
                                               {"tokenizer_config.json", said.dump()}},
                                              "memory"));
 }
 
 void expect_folders(const json& goldens) {
-  ASSERT_EQ(goldens["folders"].size(), 6u);
+  ASSERT_EQ(goldens["folders"].size(), 8u);
   for (const json& one : goldens["folders"]) {
     SCOPED_TRACE(one["model_type"].dump() + one["said"].dump());
     const FolderTokenizers found =

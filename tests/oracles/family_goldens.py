@@ -200,6 +200,14 @@ def t5_bytes():
     return translator_tokenizers.t5_bytes(learn_from(), character_map())
 
 
+def deberta():
+    return translator_tokenizers.deberta(learn_from())
+
+
+def deberta_lower():
+    return translator_tokenizers.deberta(learn_from(), do_lower_case=True, split_by_punct=True, add_prefix_space=False)
+
+
 def mbart():
     return translator_tokenizers.mbart(learn_from())
 
@@ -225,20 +233,23 @@ SENTENCE_PIECE = {
         add_dummy_prefix=False, pad_id=0, eos_id=1, bos_id=2, unk_id=3, pad_piece="<pad>", eos_piece="<eos>", bos_piece="<bos>",
         user_defined_symbols=["<mask>", *runs("\n", 4, 1), *runs("▁", 5), "\t", "\t\t", "<table>", "<td>", "<start_of_turn>"]),
     "llama_pieces": dict(),
+    "deberta_pieces": dict(
+        model_type="unigram", byte_fallback=False, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]",
+        eos_piece="[SEP]", unk_piece="[UNK]"),
 }
 
 
 def sentence_piece(settings):
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(learn_from()), model_writer=model, **TRAINED, **settings)
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(learn_from()), model_writer=model, **(TRAINED | settings))
     return model.getvalue()
 
 
 FAMILIES = [gemma2, gemma_whole, phi3, gpt_neox, gpt_neo, opt, phi, olmo2, smollm3, qwen, digits, three_digits,
-            tiktoken, tiktoken_endings, bart, t5, t5_bytes, mbart, mbart50, nllb, nllb_legacy]
+            tiktoken, tiktoken_endings, bart, t5, t5_bytes, deberta, deberta_lower, mbart, mbart50, nllb, nllb_legacy]
 SPECIAL = ["<bos>", "<eos>", "<unk>", "<start_of_turn>", "<td>", "</table>", "<s>", "</s>", "<|user|>", "<|end|>", "<|assistant|>",
            "<|endoftext|>", "<|padding|>", "<pad>", "<|begin_of_text|>", "<|im_start|>", "<think>", "</think>", "<|reserved|>",
-           "|||IP_ADDRESS|||", "<0x0A>", "<tool_call>", "▁", "▁▁▁", "Ġ", "<extra_id_1>", "<mask>", "deu_Latn", "en_XX"]
+           "|||IP_ADDRESS|||", "<0x0A>", "<tool_call>", "▁", "▁▁▁", "Ġ", "<extra_id_1>", "<mask>", "[MASK]", "[SEP]", "deu_Latn", "en_XX"]
 WORDS = ["the", "The", "it's", "WE'LL", "'s", "don't", "ſ'ſ", "Katze", "grüne", "Straße", "naïve", "x1", "C++", "a_b", "ΑΣ", "кот",
          "漢字かな", "한국어", "नमस्ते", "שָׁלוֹם", "مرحبا", "ไทย", "e\u0301", "q\u0323\u0307", "\u1112\u1161\u11ab", "ﬁ", "½",
          "Ⅷ", "²", "٣٤٥٦", "𝟙𝟚", "😀", "👨‍👩‍👧", "🇩🇪",
@@ -302,7 +313,7 @@ def piece_answers(name, lines):
     return {"file": f"{name}.model", "size": model.get_piece_size(), "texts": [piece_answer(model, line) for line in lines]}
 
 
-# Folders with tokenizer.model and no tokenizer.json: what config.json and tokenizer_config.json say, and the model.
+# Folders with tokenizer.model (DeBERTa: spm.model) and no tokenizer.json: what config.json and tokenizer_config.json say, and the model.
 FOLDERS = [
     ("gemma2", {"tokenizer_class": "GemmaTokenizer", "add_bos_token": True}, "gemma_pieces"),
     ("gemma", {}, "gemma_pieces"),
@@ -311,13 +322,15 @@ FOLDERS = [
     ("llama", {}, "llama_pieces"),
     ("phi3", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "legacy": False, "added_tokens_decoder": {
         "2": {"content": "</s>", "rstrip": True, "normalized": False, "special": False}}}, "llama_pieces"),
+    ("deberta-v2", {"do_lower_case": False, "vocab_type": "spm"}, "deberta_pieces"),
+    ("deberta-v2", {"do_lower_case": True, "split_by_punct": True, "tokenizer_class": "DebertaV2Tokenizer"}, "deberta_pieces"),
 ]
 
 
 def folder_answers(model_type, said, model, lines):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        shutil.copy(HERE / f"{model}.model", folder / "tokenizer.model")
+        shutil.copy(HERE / f"{model}.model", folder / ("spm.model" if model_type == "deberta-v2" else "tokenizer.model"))
         (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
         (folder / "tokenizer_config.json").write_text(json.dumps(said))
         tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -1,4 +1,4 @@
-"""Small tokenizers of the classes that transformers has for encoder-decoders, learned from given lines: family_goldens.py asks them.
+"""Small tokenizers of the classes that transformers has for encoder-decoders and DeBERTa, learned from given lines: family_goldens.py asks them.
 
 Each function gives a tokenizers.Tokenizer as save_pretrained of the class writes it.
 """
@@ -8,6 +8,7 @@ import sys
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import BartTokenizer, MBart50Tokenizer, MBartTokenizer, NllbTokenizer, T5Tokenizer
+from transformers.models.deberta_v2 import DebertaV2Tokenizer
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 NLLB_CODES = ["deu_Latn", "eng_Latn", "zho_Hans", "zho_Hant", "ron_Latn"]
@@ -25,7 +26,8 @@ def words_with_metaspace():
 
 
 def unigram_pieces(lines, special):
-    trainer = trainers.UnigramTrainer(vocab_size=420, special_tokens=special, unk_token="<unk>", show_progress=False)
+    unknown = "[UNK]" if "[UNK]" in special else "<unk>"
+    trainer = trainers.UnigramTrainer(vocab_size=420, special_tokens=special, unk_token=unknown, show_progress=False)
     return [(piece, round(score, 4)) for piece, score in learned(models.Unigram(), trainer, words_with_metaspace(), lines)["vocab"]]
 
 
@@ -55,6 +57,12 @@ def t5_bytes(lines, character_map):
     t = Tokenizer.from_str(json.dumps(document))
     t.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(prepend_scheme="always")])
     return t
+
+
+def deberta(lines, **settings):
+    names = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    made = DebertaV2Tokenizer(vocab=unigram_pieces(lines, names), **settings)
+    return made._tokenizer
 
 
 def of_languages(tokenizer_class, lines):
