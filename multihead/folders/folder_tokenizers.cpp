@@ -151,9 +151,7 @@ FolderTokenizers read_deberta_pieces(const FolderSource& folder) {
   parts.model.looks_up_unknown = true;
   for (AddedToken& token : parts.added_tokens) token.in_text = true;
   naming(found.source_file, [&] {
-    const std::optional<std::string> unknown = parts.model.unknown_token;
     put_class_steps(TokenizerClass::kDeberta, settings.options, parts);
-    parts.model.unknown_token = unknown;  // which is not among the pieces with scores here
     for (std::string& line : apply_settings(settings, found.source_file, false, parts))
       found.remarks.push_back(std::move(line));
     found.source = Tokenizer(std::move(parts));
