@@ -99,6 +99,20 @@ FAMILIES = {
     "camembert": ("CamembertConfig", "CamembertForMaskedLM", ENCODER | dict(type_vocab_size=1)),
     "xlm-roberta": ("XLMRobertaConfig", "XLMRobertaForMaskedLM", ENCODER | dict(type_vocab_size=1)),
     "mpnet": ("MPNetConfig", "MPNetForMaskedLM", ENCODER),
+    "deberta-v2": (
+        "DebertaV2Config",
+        "DebertaV2ForMaskedLM",
+        ENCODER
+        | dict(
+            type_vocab_size=2,
+            relative_attention=True,
+            pos_att_type=["c2p", "p2c"],
+            share_att_key=True,
+            position_buckets=4,
+            max_relative_positions=9,
+            norm_rel_ebd="layer_norm",
+        ),
+    ),
     "distilbert": (
         "DistilBertConfig",
         "DistilBertForMaskedLM",
@@ -375,6 +389,22 @@ MORE = {
     "mbart": BART | {"normalize_before": False},
     "m2m_100": BART
     | {"normalize_before": False, "normalize_embedding": True, "static_position_embeddings": False, "pad_token_id (null)": None},
+    "deberta-v2": {
+        "share_att_key": False,
+        "position_buckets": 6,
+        "norm_rel_ebd": "none",
+        "pos_att_type (one)": ["c2p"],
+        "pos_att_type (text)": " P2C | c2p ",
+        "pos_att_type (null)": None,
+        "embedding_size": 18,
+        "attention_head_size": 5,
+        "pooler_hidden_size": 18,
+        "conv_kernel_size": 3,
+        "conv_act": "gelu",
+        "conv_groups": 2,
+        "cls_dropout": 0.25,
+        "is_decoder": True,
+    },
     "distilbert": {"hidden_size": 18, "num_attention_heads": 2, "is_decoder": True},
     "gpt2": {"hidden_size": 18, "num_attention_heads": 2, "n_ctx": 5},
     "marian": {
@@ -488,6 +518,9 @@ FOR_FAMILY = {
     ("camembert", "num_attention_heads"): 2,
     ("xlm-roberta", "num_attention_heads"): 2,
     ("mpnet", "num_attention_heads"): 2,
+    ("deberta-v2", "num_attention_heads"): 2,
+    ("deberta-v2", "pos_att_type"): ["p2c"],
+    ("deberta-v2", "pooler_hidden_act"): "relu",
     ("gpt2", "n_head"): 2,
     ("distilbert", "n_heads"): 2,
     ("qwen2", "hidden_size"): 24,

@@ -16,8 +16,8 @@ namespace {
 
 /// LabelDense has no other name for tanh than that of no activation.
 constexpr EnumNames<Activation> kPoolerActivations = {
-    {"gelu", Activation::kGelu},           {"tanh", Activation::kNone},  {"relu", Activation::kRelu},
-    {"gelu_new", Activation::kGeluTanh},   {"swish", Activation::kSwish}, {"silu", Activation::kSwish}};
+    {"gelu", Activation::kGelu},         {"tanh", Activation::kNone},   {"relu", Activation::kRelu},
+    {"gelu_new", Activation::kGeluTanh}, {"swish", Activation::kSwish}, {"silu", Activation::kSwish}};
 
 enum class Product { kContentToPosition, kPositionToContent };
 constexpr EnumNames<Product> kProducts = {{"c2p", Product::kContentToPosition},
@@ -59,8 +59,9 @@ struct DebertaFields {
 std::string with_list_of_products(std::string_view json, std::string_view name) {
   constexpr const char* kKey = "pos_att_type";
   auto config = parse_json_strictly(json, name);
-  if (!config.is_object() || !config.contains(kKey) || !config[kKey].is_string()) return std::string(json);
-  std::string text = config[kKey].get<std::string>();
+  if (!config.is_object() || !config.contains(kKey) || !(config[kKey].is_string() || config[kKey].is_null()))
+    return std::string(json);
+  const std::string text = config[kKey].is_null() ? "" : config[kKey].get<std::string>();
   nlohmann::json list = nlohmann::json::array();
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('|', begin), text.size());
@@ -96,8 +97,10 @@ constexpr std::array kDebertaTwins = {
 
 KnownKeys deberta_keys() {
   KnownKeys keys = bert_keys();
-  keys.add({.obeyed = keys_of(DebertaFields()),
-            .rules = {{.key = "pooler_dropout"}, {.key = "cls_dropout"}, {.key = "conv_act"}, {.key = "conv_groups"}}});
+  keys.add(
+      {.obeyed = keys_of(DebertaFields()),
+       .rules = {
+           {.key = "pooler_dropout"}, {.key = "cls_dropout"}, {.key = "conv_act"}, {.key = "conv_groups"}}});
   return keys;
 }
 
