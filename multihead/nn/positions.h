@@ -37,6 +37,15 @@ inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions
                                                         {"disentangled", Positions::kDisentangled},
                                                         {"none", Positions::kNone}};
 
+/// Those of models that write texts: all but the disentangled ones.
+inline constexpr EnumNames<Positions> kWriterPositionNames = {{"sinusoidal", Positions::kSinusoidal},
+                                                              {"learned", Positions::kLearned},
+                                                              {"rotary", Positions::kRotary},
+                                                              {"alibi", Positions::kAlibi},
+                                                              {"t5", Positions::kT5},
+                                                              {"shaw", Positions::kShaw},
+                                                              {"none", Positions::kNone}};
+
 /// Which sinusoids are added (kernels/embedding.h has the formulas): they differ in their last frequency.
 enum class SinusoidForm { kMarian, kFairseq };
 

@@ -22,7 +22,7 @@ TEST(ModelLedger, HasTheModelsParameters) {
         << what;
   };
   check("shared embeddings, post-norm");
-  for (const auto& [name, positions] : kPositionNames) {
+  for (const auto& [name, positions] : kWriterPositionNames) {
     shape.positions = positions;
     check(name);
   }

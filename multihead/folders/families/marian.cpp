@@ -60,7 +60,7 @@ struct MarianFields {
       v("norm", shape.norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
       v("head_geometry", shape.geometry);
       if (!writing || !shape.own_heads.empty()) v("own_heads", shape.own_heads);
-      v("positions", shape.positions, kPositionNames);
+      v("positions", shape.positions, kWriterPositionNames);
       v("normalize_embedding", shape.norm_embeddings);
       if (!writing || shape.position_offset != 0)
         v("position_offset", shape.position_offset, {.low = 0, .high = 1024});

@@ -167,7 +167,7 @@ struct TranslatorSettings {
                "segments spread evenly, or random ones"});
     v("segment_size", segment_size, kModelWidths,
       {.group = kHeads, .help = "Columns in a spread or random segment"});
-    v("positions", positions, kPositionNames,
+    v("positions", positions, kWriterPositionNames,
       {.group = kHeads,
        .help = "Positional encoding: added to the embeddings (sinusoidal, learned) or part of each "
                "self-attention (rotary, alibi, t5, shaw)",
