@@ -191,6 +191,7 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
     json["sublayers"] = name_of(one.stack.order, kSublayerOrderNames);
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = one.stack.d_model;
+  if (one.embedding.d_model != one.stack.d_model) json["d_embedding"] = one.embedding.d_model;
   json[one.stack.name] = {{"layers", one.stack.layers.size()},
                           {"heads", heads_of_each(one.stack)},
                           {"d_ff", layer.feed_forward.d_ff}};
@@ -234,7 +235,9 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
                           ? "attention and feed-forward layer read the same row"
                           : "attention and feed-forward layer read the same row through one norm");
   line("parameters", grouped(folder.model->parameter_count()));
-  line("d_model", std::to_string(one.stack.d_model));
+  const bool projects = one.embedding.d_model != one.stack.d_model;
+  line("d_model", fmt::format("{}{}", one.stack.d_model,
+                              projects ? fmt::format("; embeddings of {}", one.embedding.d_model) : ""));
   line(one.stack.name, layers_text(one.stack));
   if (const ordered_json fields = unusual_heads(layer.self_attention); !fields.empty())
     line("heads", fields.dump());

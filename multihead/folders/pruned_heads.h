@@ -1,5 +1,5 @@
-// "pruned_heads" of config.json: the heads that are gone from a folder of BERT, RoBERTa, DistilBERT or GPT-2, as the prune_heads()
-// of Hugging Face Transformers 2 to 4 writes them:
+// "pruned_heads" of config.json: the heads that are gone from a folder of BERT, RoBERTa, DistilBERT, ELECTRA or GPT-2, as the
+// prune_heads() of Hugging Face Transformers 2 to 4 writes them:
 //
 //   "num_attention_heads": 12, "pruned_heads": {"0": [1, 5], "3": [0]}
 //

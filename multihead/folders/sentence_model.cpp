@@ -58,15 +58,6 @@ std::vector<Pooling> poolings_of(const JsonNode& config) {
   return modes;
 }
 
-/// Of the model's states.
-int64_t width_of(const Model& model) {
-  int64_t width = 0;
-  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
-    if (name == "embedding") width = parameter.value.cols();
-  }));
-  return width;
-}
-
 void read_pooling(const JsonFile& file, SentenceModel& model) {
   const JsonNode config = file.root();
   remark_unknown_keys(file,
@@ -129,7 +120,7 @@ void read_sentence_steps(const fs::path& path, SentenceModel& model) {
   const bool plain = !has_sentence_modules(path);
   if (!plain) modules = read_sentence_modules(path, &model.remarks);
   if (const std::string line = model.folder.remark(); !line.empty()) model.remarks.push_back(line);
-  model.dimension = width_of(*model.folder.model);
+  model.dimension = model.folder.model->facts().d_model;
   read_transformer_settings(model.folder.path, model);
   check_room(model);
   const FolderSource* const source = model.folder.source.get();

@@ -16,6 +16,7 @@ struct ClassName {
 constexpr std::array kClassNames = {
     ClassName{"BertTokenizer", TokenizerClass::kBert, true},
     ClassName{"DistilBertTokenizer", TokenizerClass::kBert},
+    ClassName{"ElectraTokenizer", TokenizerClass::kBert, true},
     ClassName{"MPNetTokenizer", TokenizerClass::kMpnet},
     ClassName{"RobertaTokenizer", TokenizerClass::kRoberta},
     ClassName{"BartTokenizer", TokenizerClass::kRoberta},
@@ -42,6 +43,7 @@ constexpr std::array kClassNames = {
 constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {
     {"bert", "BertTokenizer"},
     {"distilbert", "BertTokenizer"},
+    {"electra", "BertTokenizer"},
     {"mpnet", "MPNetTokenizer"},
     {"roberta", "RobertaTokenizer"},
     {"bart", "RobertaTokenizer"},

@@ -1,4 +1,4 @@
-// Dense: x W + b, a layer of the heads that stand on an encoder.
+// Dense: x W + b, a layer before or on top of an encoder.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace mh {
 
 struct Dense {
-  explicit Dense(int64_t d_model, Biases biases = Biases::kAll)
-      : w(d_model, d_model),
-        b(1, d_model),
+  Dense(int64_t inputs, int64_t outputs, Biases biases = Biases::kAll)
+      : w(inputs, outputs),
+        b(1, outputs),
         affine({&w}, biases == Biases::kAll ? std::vector<const Parameter*>{&b}
                                             : std::vector<const Parameter*>{}) {}
-  Parameter w, b;  // [d_model, d_model], [1, d_model]
+  Parameter w, b;  // [inputs, outputs], [1, outputs]
   Affine affine;
 };
 

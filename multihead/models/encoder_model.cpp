@@ -27,7 +27,8 @@ std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNa
   check_range(found, "position_offset", config.position_offset, config.embedding.uncounted ? 1 : 0, 1024);
   if (config.embedding.uncounted && config.positions != Positions::kLearned)
     found.emplace_back("tokens without a place are for learned positions; leave `uncounted` unset");
-  if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
+  check_range(found, "the stack's d_model", config.stack.d_model, 1, 1 << 16);
+  if (found.empty()) check_stack(found, config.stack, config.stack.d_model);
   if (!all_look(AttentionDirection::kBidirectional, config.stack))
     found.emplace_back("an encoder sees both sides of a token; set its masks to none or local");
   if (config.stack.cross_attention)
@@ -48,7 +49,7 @@ double least_parameters(const EncoderConfig& config) {
 }
 
 EncoderModel::MaskedWords::MaskedWords(const EncoderConfig& config, const Parameter& table)
-    : dense(config.embedding.d_model, config.masked_words->biases),
+    : dense(config.stack.d_model, config.embedding.d_model, config.masked_words->biases),
       norm(config.stack.norm, config.embedding.d_model),
       bias(1, config.embedding.vocabulary),
       head("encoder", table, &bias) {}
@@ -59,15 +60,20 @@ EncoderModel::EncoderModel(const EncoderConfig& config, DropoutStreams streams)
     : config_(config),
       embedding_(config.embedding),
       positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
+      projection_(config.embedding.d_model == config.stack.d_model
+                      ? nullptr
+                      : std::make_unique<Dense>(config.embedding.d_model, config.stack.d_model)),
       stack_(config.stack, streams),
-      pooler_(config.pooler ? std::make_unique<Dense>(config.embedding.d_model) : nullptr),
+      pooler_(config.pooler ? std::make_unique<Dense>(config.stack.d_model, config.stack.d_model) : nullptr),
       words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr),
-      labels_(config.labels ? std::make_unique<LabelHead>("encoder", *config.labels, config.embedding.d_model)
+      labels_(config.labels ? std::make_unique<LabelHead>("encoder", *config.labels, config.stack.d_model)
                             : nullptr) {}
 
 Var EncoderModel::states(Context& context, const Sequences& tokens) const {
   const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingStream, tokens);
-  return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout), tokens);
+  const Var embedded = embedding_.forward(context, tokens, positions_, dropout);
+  return stack_.forward(context, projection_ ? affine(context.tape, embedded, projection_->affine) : embedded,
+                        tokens);
 }
 
 std::unique_ptr<Model> EncoderModel::with_heads(const HeadsOfAttentions& heads) const {
@@ -127,6 +133,10 @@ void EncoderModel::visit(const ParameterVisitor& visitor) {
   visitor("embedding", embedding_.table());
   embedding_.visit("embedding", visitor);
   if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
+  if (projection_) {
+    visitor("embedding.projection.w", projection_->w);
+    visitor("embedding.projection.b", projection_->b);
+  }
   stack_.visit(visitor);
   if (pooler_) {
     visitor("pooler.w", pooler_->w);

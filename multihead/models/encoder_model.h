@@ -1,6 +1,7 @@
 // EncoderModel: an encoder without a decoder (BERT, Devlin et al. 2019). Every token sees the whole
 // sequence; the states are [N, d_model]. On top may stand a pooler, which gives one row for each sequence,
-// a head that predicts masked words, and one that gives labels.
+// a head that predicts masked words, and one that gives labels. Embeddings of another width than the states are multiplied by
+// a matrix first (ELECTRA, Clark et al. 2020).
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@
 
 namespace mh {
 
-/// The head that predicts masked words: from states x, Norm(activation(x W + b)) times the table of embeddings.
+/// The head that predicts masked words: from states x, Norm(activation(x W + b)), as wide as the embeddings, times their table.
 struct MaskedWordsConfig {
   Activation activation = Activation::kGelu;
   Biases biases = Biases::kAll;  // whether there is b; its norm is as those of the stack
 };
 
 struct EncoderConfig {
-  EmbeddingConfig embedding = {};             // vocabulary, d_model, token types, norm
+  EmbeddingConfig embedding = {};  // vocabulary, token types, norm; its d_model may differ from the stack's
   Positions positions = Positions::kLearned;  // added to embeddings, or used by the stack's attentions
   int32_t max_positions = 512;
   int32_t position_offset = 0;  // rows of a learned table before the row of position 0
@@ -63,7 +64,7 @@ class EncoderModel final : public Model {
   /// Of the words in place of each token.
   bool predicts() const override { return words_ != nullptr; }
   const VocabularyHead& vocabulary() const override;
-  /// Norm(activation(x W + b)), [N, d_model].
+  /// Norm(activation(x W + b)), [N, d_model] of the embeddings.
   Var word_states(const Context& context, Var states) const override;
   bool pools() const override { return pooler_ != nullptr; }
   void call_pooled(Context& context, Var states, const Sequences& tokens) const override;
@@ -90,6 +91,7 @@ class EncoderModel final : public Model {
   EncoderConfig config_;
   Embedding embedding_;
   PositionTable positions_;
+  std::unique_ptr<Dense> projection_;  // of embeddings to states; null: they are equally wide
   Stack stack_;
   std::unique_ptr<Dense> pooler_;
   std::unique_ptr<MaskedWords> words_;

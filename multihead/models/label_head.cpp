@@ -42,7 +42,7 @@ Var first_rows(Tape& tape, Var states, const Sequences& tokens) {
 LabelHead::LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model)
     : stack_(stack),
       config_(config),
-      dense_(config.dense ? std::make_unique<Dense>(d_model, config.dense->biases) : nullptr),
+      dense_(config.dense ? std::make_unique<Dense>(d_model, d_model, config.dense->biases) : nullptr),
       w_(d_model, config.labels),
       b_(1, config.labels),
       output_({&w_}, {&b_}) {

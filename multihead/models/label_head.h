@@ -3,7 +3,7 @@
 //   logits = h W + b,   h = r, or Norm(activation(r W_d + b_d))
 //
 // as the classes ...ForSequenceClassification and ...ForTokenClassification of transformers have them: BERT reads what its
-// pooler gives, RoBERTa, DistilBERT, MPNet and ModernBERT have the layer W_d.
+// pooler gives, RoBERTa, DistilBERT, ELECTRA, MPNet and ModernBERT have the layer W_d.
 #pragma once
 
 #include <cstdint>

@@ -427,7 +427,8 @@ def computed(request, kind):
         if request["logits"]:
             plain.append(logits_of(output)[0])
         if request["labels"]:
-            labels.append(output.logits if output.logits.dim() == 2 else output.logits[0])  # of a text, or of its tokens
+            of_tokens = request["labels"].endswith("token_labels")  # where ELECTRA's discriminator has a number each
+            labels.append(output.logits[0].reshape(len(request["texts"][text]), -1) if of_tokens else output.logits)
     if labels:
         tensors[f"value.{request['labels']}"] = joined(labels)
     if plain:

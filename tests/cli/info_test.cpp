@@ -325,6 +325,17 @@ TEST(InfoVerb, SaysWhichLayersHaveAWindow) {
   EXPECT_FALSE(json("qwen2/tied").contains("windows"));
 }
 
+TEST(InfoVerb, SaysHowWideEmbeddingsAreWhereStatesAreWider) {
+  const std::string goldens = goldens_folder() + "/";
+  EXPECT_THAT(run_tool("info " + goldens + "electra/masked").out,
+              HasSubstr("d_model       21; embeddings of 13\n"));
+  const auto json = [&](const std::string& model) {
+    return nlohmann::json::parse(run_tool("info --json " + goldens + model).out);
+  };
+  EXPECT_EQ(json("electra/masked")["d_embedding"], 13);
+  EXPECT_FALSE(json("electra/encoder").contains("d_embedding"));
+}
+
 TEST(InfoVerb, FailsInOneLine) {
   const auto [status, output, errors] = run_tool("info /no/such/model");
   EXPECT_EQ(status, 1);

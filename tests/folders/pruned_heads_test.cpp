@@ -98,7 +98,8 @@ TEST_P(PrunedFolder, RefusesOtherNumbers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, PrunedFolder,
-                         testing::Values("bert/masked", "distilbert/masked", "roberta/masked", "gpt2/tied"));
+                         testing::Values("bert/masked", "distilbert/masked", "electra/masked",
+                                         "roberta/masked", "gpt2/tied"));
 
 // The others have no such field.
 TEST(PrunedHeads, OtherFamiliesTakeOurOwnFormat) {

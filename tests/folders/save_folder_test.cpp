@@ -101,8 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Families, SavedFamily,
                                          "gpt2/untied_shards_bf16", "llama/tied_grouped",
                                          "llama/llama3_one_key_f16", "llama/untied_biased_linear_bf16",
                                          "mistral/window", "qwen2/some_windows", "qwen3/tied",
-                                         "roberta/camembert", "mpnet/masked", "modernbert/masked",
-                                         "modernbert/encoder", "modernbert/classifier"));
+                                         "roberta/camembert", "electra/masked", "mpnet/masked",
+                                         "modernbert/masked", "modernbert/encoder", "modernbert/classifier"));
 
 // Runs only when MULTIHEAD_PYTHON names a Python with torch and transformers (`make oracles`).
 class SlowSavedOracle : public SavedFamily {};
@@ -119,7 +119,8 @@ TEST_P(SlowSavedOracle, TransformersOpensItWithEqualOutputs) {
 INSTANTIATE_TEST_SUITE_P(Families, SlowSavedOracle,
                          testing::Values("bert/masked", "distilbert/masked", "roberta/xlm", "gpt2/tied",
                                          "llama/tied_grouped", "mistral/window", "qwen2/some_windows",
-                                         "qwen3/tied", "mpnet/masked", "modernbert/masked"));
+                                         "qwen3/tied", "mpnet/masked", "modernbert/masked",
+                                         "electra/masked"));
 
 // Of heads that a format cannot hold: refused before anything is written, or in our own format.
 TEST(SavedHeads, OwnFormatHoldsWhatTheFamilyCannot) {

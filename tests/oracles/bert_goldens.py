@@ -1,9 +1,9 @@
-"""Makes tests/goldens/bert, roberta, distilbert, mpnet, deberta_v2 and modernbert: tiny random models as transformers writes them (with and without the
+"""Makes tests/goldens/bert, roberta, distilbert, electra, mpnet, deberta_v2 and modernbert: tiny random models as transformers writes them (with and without the
 prefix of their tensors, a pooler, a head for masked words), and what it computes with them in double precision, on a
 padded batch: states, pooled states and logits of words.
 
     python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
-    venv/bin/python tests/oracles/bert_goldens.py [FOLDER [FAMILY]]
+    venv/bin/python tests/oracles/bert_goldens.py [FOLDER [FAMILY ...]]
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 from transformers import (BertForMaskedLM, BertForSequenceClassification, CamembertForMaskedLM, DebertaV2ForMaskedLM, DebertaV2Model,
-                          DistilBertForQuestionAnswering, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel,
+                          DistilBertForQuestionAnswering, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel, ElectraForMaskedLM, ElectraModel,
                           ModernBertForMaskedLM, ModernBertForSequenceClassification, ModernBertModel, MPNetForMaskedLM, MPNetModel,
                           RobertaForMaskedLM, RobertaModel, XLMRobertaForMaskedLM)
 
@@ -48,6 +48,13 @@ MODELS = {
                                                       n_heads=3, hidden_dim=29, activation="relu")),
     "distilbert/encoder": (DistilBertModel, dict(vocab_size=43, max_position_embeddings=37, dim=20, n_layers=1,
                                                  n_heads=5, hidden_dim=19, sinusoidal_pos_embds=True)),
+    # Embeddings of another width than the states, or of the same.
+    "electra/masked": (ElectraForMaskedLM, dict(vocab_size=53, max_position_embeddings=131, embedding_size=13, hidden_size=21,
+                                                num_hidden_layers=2, num_attention_heads=3, intermediate_size=29,
+                                                hidden_act="relu", layer_norm_eps=1e-5)),
+    "electra/encoder": (ElectraModel, dict(vocab_size=43, max_position_embeddings=37, embedding_size=20, hidden_size=20,
+                                           num_hidden_layers=1, num_attention_heads=5, intermediate_size=19,
+                                           type_vocab_size=3)),
     "mpnet/masked": (MPNetForMaskedLM, dict(vocab_size=41, max_position_embeddings=133, hidden_size=14,
                                             num_hidden_layers=2, num_attention_heads=2, intermediate_size=23)),
     "mpnet/encoder": (MPNetModel, dict(vocab_size=37, max_position_embeddings=43, hidden_size=21, num_hidden_layers=1,
@@ -132,9 +139,8 @@ def make(folder, name, kind, sizes):
 def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
-    family = sys.argv[2] if len(sys.argv) > 2 else ""
     for name, (kind, sizes) in MODELS.items():
-        if not name.startswith(family):
+        if sys.argv[2:] and name.split("/")[0] not in sys.argv[2:]:
             continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         make(folder, name, kind, sizes)

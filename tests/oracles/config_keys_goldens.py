@@ -118,6 +118,7 @@ FAMILIES = {
         "DistilBertForMaskedLM",
         dict(vocab_size=29, dim=12, n_layers=2, n_heads=3, hidden_dim=7, max_position_embeddings=13),
     ),
+    "electra": ("ElectraConfig", "ElectraForMaskedLM", ENCODER | dict(embedding_size=10)),
     "modernbert": (
         "ModernBertConfig",
         "ModernBertForMaskedLM",
@@ -521,6 +522,7 @@ FOR_FAMILY = {
     ("deberta-v2", "num_attention_heads"): 2,
     ("deberta-v2", "pos_att_type"): ["p2c"],
     ("deberta-v2", "pooler_hidden_act"): "relu",
+    ("electra", "num_attention_heads"): 2,
     ("gpt2", "n_head"): 2,
     ("distilbert", "n_heads"): 2,
     ("qwen2", "hidden_size"): 24,

@@ -23,6 +23,9 @@ from transformers import (
     DebertaV2ForTokenClassification,
     DistilBertForSequenceClassification,
     DistilBertForTokenClassification,
+    ElectraForPreTraining,
+    ElectraForSequenceClassification,
+    ElectraForTokenClassification,
     ModernBertForSequenceClassification,
     ModernBertForTokenClassification,
     MPNetForSequenceClassification,
@@ -37,6 +40,7 @@ from transformers import (
 GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
 BERT = dict(vocab_size=97, max_position_embeddings=33, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11)
 ROBERTA = BERT | dict(type_vocab_size=1)
+ELECTRA = BERT | dict(embedding_size=9)
 DISTIL = dict(vocab_size=97, max_position_embeddings=31, dim=15, n_layers=2, n_heads=3, hidden_dim=13)
 MODERN = dict(vocab_size=97, max_position_embeddings=29, hidden_size=18, num_hidden_layers=2, num_attention_heads=3,
               intermediate_size=13, local_attention=4, pad_token_id=0, layer_types=["sliding_attention", "full_attention"])  # fmt: skip
@@ -63,6 +67,9 @@ MODELS = {
                        DEBERTA | dict(num_labels=5, share_att_key=False, position_biased_input=True, position_buckets=-1)),
     "distilbert_texts": (DistilBertForSequenceClassification, DISTIL | names("NEGATIVE", "POSITIVE")),
     "distilbert_tokens": (DistilBertForTokenClassification, DISTIL | dict(num_labels=5)),
+    "electra_texts": (ElectraForSequenceClassification, ELECTRA | dict(hidden_act="relu", num_labels=3)),
+    "electra_tokens": (ElectraForTokenClassification, BERT | dict(embedding_size=14, num_labels=5)),
+    "electra_replaced": (ElectraForPreTraining, ELECTRA | dict(hidden_act="relu")),
     "mpnet_texts": (MPNetForSequenceClassification, BERT | dict(num_labels=3)),
     "mpnet_tokens": (MPNetForTokenClassification, BERT | dict(num_labels=2)),
     "modernbert_first": (ModernBertForSequenceClassification, MODERN | dict(num_labels=3, classifier_bias=True, norm_bias=True)),
@@ -113,10 +120,16 @@ def said_of_words(folder):
     return [{"entity": one["entity"], "score": float(one["score"])} for one in classify("the cat sees a house!")]
 
 
+def logits_of(model, inputs, more):
+    """ELECTRA's discriminator gives a number for each token, others a row."""
+    found = model(**inputs, **more).logits
+    return found[..., None] if isinstance(model, ElectraForPreTraining) else found
+
+
 def row_logits(model, ids, types):
     """Of a sequence by itself: [1, labels], or of tokens [N, labels]."""
     more = {} if types is None else {"token_type_ids": torch.tensor(types)[None]}
-    found = model(input_ids=torch.tensor(ids)[None], **more).logits
+    found = logits_of(model, {"input_ids": torch.tensor(ids)[None]}, more)
     return found[0] if found.dim() == 3 else found
 
 
@@ -127,7 +140,7 @@ def padded_logits(model, ids, types, pad):
         np.array([np.pad(row, (0, longest - len(row)), constant_values=filler) for row in rows]))
     mask = torch.tensor(np.array([[1] * len(row) + [0] * (longest - len(row)) for row in ids]))
     more = {} if types is None else {"token_type_ids": padded(types, 0)}
-    found = model(input_ids=padded(ids, pad), attention_mask=mask, **more).logits
+    found = logits_of(model, {"input_ids": padded(ids, pad), "attention_mask": mask}, more)
     return torch.cat([found[s, : len(row)] for s, row in enumerate(ids)]) if found.dim() == 3 else found
 
 

@@ -19,6 +19,7 @@ CLASSES = {
     "xlm-roberta": "XLMRoberta",
     "mpnet": "MPNet",
     "distilbert": "DistilBert",
+    "electra": "Electra",
     "modernbert": "ModernBert",
     "gpt2": "GPT2",
     "llama": "Llama",
@@ -42,7 +43,7 @@ CLASSES = {
     "phi3": "Phi3",
     "smollm3": "SmolLM3",
 }
-GENERATES = set(CLASSES) - {"bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "modernbert"}
+GENERATES = set(CLASSES) - {"bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "electra", "modernbert"}
 
 
 def main():

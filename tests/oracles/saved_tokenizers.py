@@ -27,6 +27,7 @@ TEXT = [
 CLASSES = {
     "bert": ("BertTokenizer", "word_piece"),
     "distilbert": ("DistilBertTokenizer", "word_piece"),
+    "electra": ("ElectraTokenizer", "word_piece"),
     "mpnet": ("MPNetTokenizer", "word_piece"),
     "roberta": ("RobertaTokenizer", "byte_level"),
     "gpt2": ("GPT2Tokenizer", "byte_level"),

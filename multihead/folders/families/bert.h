@@ -1,4 +1,4 @@
-// What the folders of BERT, RoBERTa, DistilBERT, MPNet, DeBERTa and ModernBERT have in common: they are encoders, whose weight files
+// What the folders of BERT, RoBERTa, DistilBERT, ELECTRA, MPNet, DeBERTa and ModernBERT have in common: they are encoders, whose weight files
 // tell whether there are a pooler and a head for masked words. All but ModernBERT have post-norm layers, learned positions
 // and a norm after the embeddings. A family adds how its config.json spells the sizes, what its tensors are called, and at
 // which row of the table its positions begin.
@@ -49,6 +49,8 @@ inline constexpr std::array kBertTensors = {
     TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
     TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
     TensorName{"positions", "embeddings.position_embeddings.weight"},
+    TensorName{"embedding.projection.w", "embeddings_project.weight", kBertMatrix},  // ELECTRA's
+    TensorName{"embedding.projection.b", "embeddings_project.bias", kBertRow},
     TensorName{"encoder.0.self_attention.distance_bias", "encoder.relative_attention_bias.weight",
                kBertMatrix},  // MPNet's
     // DeBERTa's.

@@ -25,6 +25,7 @@ namespace mh {
   LINE(Camembert)                \
   LINE(DebertaV2)                \
   LINE(DistilBert)               \
+  LINE(Electra)                  \
   LINE(Gemma2)                   \
   LINE(Gemma3Text)               \
   LINE(Gpt2)                     \

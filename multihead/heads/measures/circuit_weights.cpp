@@ -29,7 +29,7 @@ std::vector<DoubleMatrix> matrices_of(const LayerWeights& layer, HeadPart part, 
   return matrices;
 }
 
-/// out^T in [d_model, d_model], of two tables [V, d_model]: products in float32 of some rows at a time, their sum in double.
+/// out^T in [d, d], of two tables [V, d]: products in float32 of some rows at a time, their sum in double.
 DoubleMatrix product_of_tables(const Weight& out, const Weight& in) {
   constexpr int64_t kRowsAtOnce = 512;
   const int64_t words = out.rows(), d = out.cols();
@@ -157,6 +157,8 @@ std::optional<DoubleMatrix> CircuitModel::words(AttentionKind kind) const {
   }
   norm_at_end(stack).multiply_left(words);
   norm("embedding.norm.gain", embedding_norm_).multiply_right(words);
+  if (const auto projection = parameters_.find("embedding.projection.w"); projection != parameters_.end())
+    words = product(words.view(), in_double(projection->second->value.view()).view());
   return words;
 }
 

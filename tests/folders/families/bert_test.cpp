@@ -1,4 +1,4 @@
-// Folders of BERT, RoBERTa, XLM-RoBERTa, DistilBERT, MPNet, DeBERTa and ModernBERT that transformers wrote, and what it computed with them in double
+// Folders of BERT, RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, MPNet, DeBERTa and ModernBERT that transformers wrote, and what it computed with them in double
 // precision on a padded batch. tests/oracles/bert_goldens.py makes both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -114,6 +114,8 @@ TEST(BertNames, PrefixesMayBeThereOrNot) {
                                              {"roberta", "encoder", "roberta."},
                                              {"distilbert", "masked", "distilbert."},
                                              {"distilbert", "encoder", "distilbert."},
+                                             {"electra", "masked", "electra."},
+                                             {"electra", "encoder", "electra."},
                                              {"mpnet", "encoder", "mpnet."},
                                              {"modernbert", "encoder", "model."},
                                              {"bert", "pretraining", "bert."}}) {
@@ -126,9 +128,9 @@ TEST(BertNames, PrefixesMayBeThereOrNot) {
     for (size_t i = 0; i < numbers.size(); ++i) {
       const TensorEntry& entry = file.entries()[i];
       const std::string_view there = entry.name;
-      const bool has = there.starts_with(prefix), head = there.starts_with("lm_head") ||
-                                                         there.starts_with("vocab_") ||
-                                                         there.starts_with("cls.");
+      const bool has = there.starts_with(prefix),
+                 head = there.starts_with("lm_head") || there.starts_with("vocab_") ||
+                        there.starts_with("generator_") || there.starts_with("cls.");
       took = took || has, gave = gave || (!has && !head);
       tensors.push_back({.name = has ? std::string(there.substr(std::string_view(prefix).size()))
                                      : (head ? "" : prefix) + entry.name,
@@ -223,6 +225,9 @@ TEST(BertConfigurations, OfItsRelativesToo) {
   refuses("distilbert", "n_layers", 1 << 30, "n_layers: expected an integer from 1 to 1024");
   refuses("distilbert", "activation", "mish", "activation: expected");
   refuses("distilbert", "dim", 20.5, "dim: expected an integer");
+  refuses("electra", "num_attention_heads", 3,
+          "num_attention_heads is 3; expected a divisor of hidden_size 20");
+  refuses("electra", "embedding_size", 0, "embedding_size: expected an integer from 1");
   refuses("mpnet", "relative_attention_num_buckets", 16, "relative_attention_num_buckets is 16; expected 32");
   refuses("mpnet", "max_position_embeddings", 2,
           "max_position_embeddings is 2; expected more than the 2 rows");
@@ -287,6 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"roberta", "camembert", false, true, "camembert"},
                     Kind{"bert", "classifier", true, false}, Kind{"distilbert", "answers", false, false},
                     Kind{"distilbert", "masked", false, true}, Kind{"distilbert", "encoder", false, false},
+                    Kind{"electra", "masked", false, true}, Kind{"electra", "encoder", false, false},
                     Kind{"mpnet", "masked", false, true}, Kind{"mpnet", "encoder", true, false},
                     Kind{"deberta_v2", "masked", false, true, "deberta-v2"},
                     Kind{"deberta_v2", "separate", false, false, "deberta-v2"},

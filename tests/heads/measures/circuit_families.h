@@ -59,10 +59,12 @@ class WholeMatrices {
   DoubleMatrix transposed_at(const std::string& name) const { return transposed(at(name).view()); }
   /// (I - 11^T / d) diag(gain), or diag(gain).
   DoubleMatrix norm(const std::string& gain, NormKind kind) const {
-    DoubleMatrix centring(d_, d_), scaling(d_, d_);
-    for (int i = 0; i < d_; ++i) {
-      for (int j = 0; j < d_; ++j)
-        centring(i, j) = (i == j ? 1.0 : 0.0) - (kind == NormKind::kLayer ? 1.0 / d_ : 0.0);
+    const int64_t d = at(gain).cols();
+    DoubleMatrix centring(d, d), scaling(d, d);
+    for (int64_t i = 0; i < d; ++i) {
+      for (int64_t j = 0; j < d; ++j)
+        centring(i, j) =
+            (i == j ? 1.0 : 0.0) - (kind == NormKind::kLayer ? 1.0 / static_cast<double>(d) : 0.0);
       scaling(i, i) = at(gain)(0, i);
     }
     return centring * scaling;
@@ -133,15 +135,18 @@ inline EncoderConfig encoder_config() {
   return config;
 }
 
-inline CircuitFamily family_bert() {
-  const EncoderConfig config = encoder_config();
+/// Embeddings of d_embedding numbers, and as many before the words, where that is not d_model.
+inline CircuitFamily family_bert(int d_embedding = 11) {
+  EncoderConfig config = encoder_config();
+  config.embedding.d_model = d_embedding;
   CircuitFamily family{std::make_unique<EncoderModel>(config), {{"encoder", config.stack.norm}}};
   fill_parameters(*family.model, 5);
   const WholeMatrices weights(*family.model);
-  family.words["encoder"] = {weights.at("embedding") * weights.norm("embedding.norm.gain", NormKind::kLayer),
-                             weights.at("masked_words.w") *
-                                 weights.norm("masked_words.norm.gain", NormKind::kLayer) *
-                                 weights.transposed_at("embedding")};
+  DoubleMatrix embedded = weights.at("embedding") * weights.norm("embedding.norm.gain", NormKind::kLayer);
+  if (weights.has("embedding.projection.w")) embedded = embedded * weights.at("embedding.projection.w");
+  family.words["encoder"] = {embedded, weights.at("masked_words.w") *
+                                           weights.norm("masked_words.norm.gain", NormKind::kLayer) *
+                                           weights.transposed_at("embedding")};
   return family;
 }
 

@@ -143,6 +143,7 @@ TEST(HeadsCircuits, AreThoseOfWholeMatrices) {
     expect_as_whole(test::family_translator(placement, false));
   }
   expect_as_whole(test::family_bert());
+  expect_as_whole(test::family_bert(7));  // ELECTRA
   expect_as_whole(test::family_modern_bert());
   expect_as_whole(test::family_causal(test::gpt_config(), 2));
   expect_as_whole(test::family_llama());
