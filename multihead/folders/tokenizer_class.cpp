@@ -45,6 +45,7 @@ constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {
     {"distilbert", "BertTokenizer"},
     {"electra", "BertTokenizer"},
     {"mpnet", "MPNetTokenizer"},
+    {"nomic_bert", "BertTokenizer"},
     {"roberta", "RobertaTokenizer"},
     {"bart", "RobertaTokenizer"},
     {"mbart", "MBartTokenizer"},

@@ -106,14 +106,14 @@ INSTANTIATE_TEST_SUITE_P(
                     "labels/electra_replaced", "labels/electra_texts", "gemma2/capped", "gemma3_text/plain",
                     "gpt2/tied", "gpt_neo/windows", "gpt_neox/parallel", "gpt_neox/sequential_bf16",
                     "llama/tied_grouped", "marian/gelu_f16", "mistral/window", "modernbert/masked",
-                    "mpnet/masked", "olmo2/plain", "opt/before", "opt/after_bf16", "phi/plain",
-                    "phi3/grouped", "qwen2/tied", "qwen3/tied", "roberta/masked", "smollm3/some_turn",
-                    "gguf/untied_llama3.gguf", "gguf/tied_quantised.gguf", "gguf_sentencepiece/llama.gguf",
-                    "gguf_architectures/gemma2.gguf", "gguf_architectures/gemma3.gguf",
-                    "gguf_architectures/gptneox.gguf", "gguf_architectures/olmo2.gguf",
-                    "gguf_architectures/phi3.gguf", "gguf_architectures/phi3_long.gguf",
-                    "gguf_t5/t5_plain.gguf", "gguf_t5/t5_flan_bf16.gguf", "gguf_architectures/qwen2.gguf",
-                    "gguf_architectures/qwen3.gguf"),
+                    "nomic_bert/masked", "mpnet/masked", "olmo2/plain", "opt/before", "opt/after_bf16",
+                    "phi/plain", "phi3/grouped", "qwen2/tied", "qwen3/tied", "roberta/masked",
+                    "smollm3/some_turn", "gguf/untied_llama3.gguf", "gguf/tied_quantised.gguf",
+                    "gguf_sentencepiece/llama.gguf", "gguf_architectures/gemma2.gguf",
+                    "gguf_architectures/gemma3.gguf", "gguf_architectures/gptneox.gguf",
+                    "gguf_architectures/olmo2.gguf", "gguf_architectures/phi3.gguf",
+                    "gguf_architectures/phi3_long.gguf", "gguf_t5/t5_plain.gguf", "gguf_t5/t5_flan_bf16.gguf",
+                    "gguf_architectures/qwen2.gguf", "gguf_architectures/qwen3.gguf"),
     [](const auto& tested) {
       std::string name = tested.param;
       std::replace_if(

@@ -32,7 +32,8 @@ TEST(NoRemark, OnWhatTransformersSavesByDefault) {
     if (!file.starts_with("saved_")) continue;
     ++versions;
     const auto saved = nlohmann::json::parse(read_file(entry.path()));
-    EXPECT_EQ(saved.size() + 1, families().size()) << "all but our own";
+    const size_t later = file == "saved_4.57.6.json" ? 1 : 0;  // Nomic BERT came with transformers 5
+    EXPECT_EQ(saved.size() + 1 + later, families().size()) << "all but our own";
     for (const auto& [family, files] : saved.items()) {
       EXPECT_THAT(read_plan(files[kConfigFile].dump(), kConfigFile).remarks, testing::IsEmpty())
           << file << ", " << family;

@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(Families, SavedFamily,
                                          "llama/llama3_one_key_f16", "llama/untied_biased_linear_bf16",
                                          "mistral/window", "qwen2/some_windows", "qwen3/tied",
                                          "roberta/camembert", "electra/masked", "mpnet/masked",
-                                         "modernbert/masked", "modernbert/encoder", "modernbert/classifier"));
+                                         "modernbert/masked", "modernbert/encoder", "modernbert/classifier",
+                                         "nomic_bert/masked", "nomic_bert/encoder"));
 
 // Runs only when MULTIHEAD_PYTHON names a Python with torch and transformers (`make oracles`).
 class SlowSavedOracle : public SavedFamily {};
@@ -119,8 +120,8 @@ TEST_P(SlowSavedOracle, TransformersOpensItWithEqualOutputs) {
 INSTANTIATE_TEST_SUITE_P(Families, SlowSavedOracle,
                          testing::Values("bert/masked", "distilbert/masked", "roberta/xlm", "gpt2/tied",
                                          "llama/tied_grouped", "mistral/window", "qwen2/some_windows",
-                                         "qwen3/tied", "mpnet/masked", "modernbert/masked",
-                                         "electra/masked"));
+                                         "qwen3/tied", "mpnet/masked", "modernbert/masked", "electra/masked",
+                                         "nomic_bert/masked"));
 
 // Of heads that a format cannot hold: refused before anything is written, or in our own format.
 TEST(SavedHeads, OwnFormatHoldsWhatTheFamilyCannot) {

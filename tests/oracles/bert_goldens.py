@@ -1,4 +1,4 @@
-"""Makes tests/goldens/bert, roberta, distilbert, electra, mpnet, deberta_v2 and modernbert: tiny random models as transformers writes them (with and without the
+"""Makes tests/goldens/bert, roberta, distilbert, electra, mpnet, deberta_v2, modernbert and nomic_bert: tiny random models as transformers writes them (with and without the
 prefix of their tensors, a pooler, a head for masked words), and what it computes with them in double precision, on a
 padded batch: states, pooled states and logits of words.
 
@@ -15,7 +15,7 @@ import torch
 from safetensors.numpy import save_file
 from transformers import (BertForMaskedLM, BertForSequenceClassification, CamembertForMaskedLM, DebertaV2ForMaskedLM, DebertaV2Model,
                           DistilBertForQuestionAnswering, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel, ElectraForMaskedLM, ElectraModel,
-                          ModernBertForMaskedLM, ModernBertForSequenceClassification, ModernBertModel, MPNetForMaskedLM, MPNetModel,
+                          ModernBertForMaskedLM, ModernBertForSequenceClassification, ModernBertModel, MPNetForMaskedLM, MPNetModel, NomicBertForMaskedLM, NomicBertModel,
                           RobertaForMaskedLM, RobertaModel, XLMRobertaForMaskedLM)
 
 # Odd and unequal on purpose. RoBERTa's longest sequence is max_position_embeddings - pad_token_id - 1.
@@ -81,6 +81,13 @@ MODELS = {
     "deberta_v2/infilling": (DebertaV2ForMaskedLM, dict(vocab_size=31, max_position_embeddings=29, hidden_size=14,
                                                         num_hidden_layers=1, num_attention_heads=1,
                                                         intermediate_size=11, legacy=False, pos_att_type=["p2c"])),
+    "nomic_bert/masked": (NomicBertForMaskedLM, dict(vocab_size=53, max_position_embeddings=131, hidden_size=18,
+                                                     num_hidden_layers=2, num_attention_heads=3, intermediate_size=29,
+                                                     layer_norm_eps=1e-5)),
+    "nomic_bert/encoder": (NomicBertModel, dict(vocab_size=43, max_position_embeddings=37, hidden_size=20,
+                                                num_hidden_layers=1, num_attention_heads=5, intermediate_size=19,
+                                                hidden_act="gelu", type_vocab_size=3, head_dim=6,
+                                                rope_parameters=dict(rope_type="linear", rope_theta=70.0, factor=3.0))),
     # Layers 0 and 3 see everything, layers 1 and 2 five tokens to each side.
     "modernbert/masked": (ModernBertForMaskedLM, dict(vocab_size=41, max_position_embeddings=131, hidden_size=18,
                                                       num_hidden_layers=4, num_attention_heads=3, intermediate_size=13,

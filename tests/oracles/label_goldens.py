@@ -30,6 +30,8 @@ from transformers import (
     ModernBertForTokenClassification,
     MPNetForSequenceClassification,
     MPNetForTokenClassification,
+    NomicBertForSequenceClassification,
+    NomicBertForTokenClassification,
     PreTrainedTokenizerFast,
     RobertaForSequenceClassification,
     RobertaForTokenClassification,
@@ -41,6 +43,7 @@ GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
 BERT = dict(vocab_size=97, max_position_embeddings=33, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11)
 ROBERTA = BERT | dict(type_vocab_size=1)
 ELECTRA = BERT | dict(embedding_size=9)
+NOMIC = BERT | dict(hidden_size=12, num_attention_heads=3)
 DISTIL = dict(vocab_size=97, max_position_embeddings=31, dim=15, n_layers=2, n_heads=3, hidden_dim=13)
 MODERN = dict(vocab_size=97, max_position_embeddings=29, hidden_size=18, num_hidden_layers=2, num_attention_heads=3,
               intermediate_size=13, local_attention=4, pad_token_id=0, layer_types=["sliding_attention", "full_attention"])  # fmt: skip
@@ -72,6 +75,8 @@ MODELS = {
     "electra_replaced": (ElectraForPreTraining, ELECTRA | dict(hidden_act="relu")),
     "mpnet_texts": (MPNetForSequenceClassification, BERT | dict(num_labels=3)),
     "mpnet_tokens": (MPNetForTokenClassification, BERT | dict(num_labels=2)),
+    "nomic_bert_texts": (NomicBertForSequenceClassification, NOMIC | dict(num_labels=3)),
+    "nomic_bert_tokens": (NomicBertForTokenClassification, NOMIC | dict(num_labels=5)),
     "modernbert_first": (ModernBertForSequenceClassification, MODERN | dict(num_labels=3, classifier_bias=True, norm_bias=True)),
     "modernbert_mean": (ModernBertForSequenceClassification,
                         MODERN | dict(num_labels=5, classifier_pooling="mean", classifier_activation="silu")),

@@ -21,6 +21,7 @@ CLASSES = {
     "distilbert": "DistilBert",
     "electra": "Electra",
     "modernbert": "ModernBert",
+    "nomic_bert": "NomicBert",  # since transformers 5
     "gpt2": "GPT2",
     "llama": "Llama",
     "mistral": "Mistral",
@@ -43,7 +44,7 @@ CLASSES = {
     "phi3": "Phi3",
     "smollm3": "SmolLM3",
 }
-GENERATES = set(CLASSES) - {"bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "electra", "modernbert"}
+GENERATES = set(CLASSES) - {"bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "electra", "modernbert", "nomic_bert"}
 
 
 def main():
@@ -54,6 +55,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for family, name in CLASSES.items():
+            if not hasattr(transformers, name + "Config"):
+                continue
             config = getattr(transformers, name + "Config")()
             config.architectures = [name + "Model"]  # as save_pretrained() of a model sets them
             config.save_pretrained(folder)

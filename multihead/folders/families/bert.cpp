@@ -97,18 +97,23 @@ constexpr std::array kBertTwins = {
     TensorTwin{"cls.predictions.decoder.bias", "cls.predictions.bias"},
 };
 
+/// A tensor's name in the files, with the first of the prefixes with which it is there; empty: it is not.
+std::string name_in(const TensorFiles& files, const std::vector<std::string>& prefixes,
+                    std::string_view tensor) {
+  for (const std::string& prefix : prefixes) {
+    if (std::string whole = prefix + std::string(tensor); files.contains(whole)) return whole;
+  }
+  return {};
+}
+
 /// Transformers does not tie what the files have twice with different numbers. Whether `tensor`, without prefix, is such a twin.
-bool is_twin(std::span<const TensorTwin> twins, const std::string& tensor, const std::string& prefix,
-             const TensorFiles& files, Differences& differences) {
+bool is_twin(std::span<const TensorTwin> twins, const std::string& tensor,
+             const std::vector<std::string>& prefixes, const TensorFiles& files, Differences& differences) {
   const auto twin =
       std::find_if(twins.begin(), twins.end(), [&](const TensorTwin& one) { return one.tensor == tensor; });
   if (twin == twins.end()) return false;
-  const auto in_file = [&](std::string_view name) {
-    const std::string inside = prefix + std::string(name);
-    return files.contains(inside) ? inside : std::string(name);
-  };
-  const std::string own = in_file(twin->tensor), read = in_file(twin->read);
-  if (files.contains(read) && !files.same(own, read)) {
+  const std::string own = name_in(files, prefixes, twin->tensor), read = name_in(files, prefixes, twin->read);
+  if (!read.empty() && !files.same(own, read)) {
     differences.other(fmt::format(
         "{} is not {}; expected a head for masked words that uses the table of embeddings", own, read));
   }
@@ -162,15 +167,15 @@ FolderPlan encoder_plan(const EncoderConfig& sizes, bool tied, const std::option
     for (std::string& problem : problems_of(sizes, names.fields)) wrong.push_back(std::move(problem));
   }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
-  const std::string prefix(names.prefix);
+  std::vector<std::string> prefixes = {std::string(names.prefix), ""};
+  if (!names.prefix_before.empty()) prefixes.insert(prefixes.begin() + 1, std::string(names.prefix_before));
   return {
       .model_type = std::string(names.model_type),
       .least_parameters = least_parameters(config),
       .make =
-          [config, tied, names, prefix, file = std::string(name)](const TensorFiles& files) {
+          [config, tied, names, prefixes, file = std::string(name)](const TensorFiles& files) {
             const auto has = [&](std::string_view tensor) {
-              return !tensor.empty() &&
-                     (files.contains(tensor) || files.contains(prefix + std::string(tensor)));
+              return !tensor.empty() && !name_in(files, prefixes, tensor).empty();
             };
             EncoderConfig all = config;
             all.pooler = has(names.pooler);
@@ -185,12 +190,12 @@ FolderPlan encoder_plan(const EncoderConfig& sizes, bool tied, const std::option
             return std::make_unique<EncoderModel>(all);
           },
       .place = [names](std::string_view parameter) { return bert_place(names, parameter); },
-      .prefixes = {prefix, ""},
+      .prefixes = prefixes,
       .no_weight =
-          [others = names.no_weights, twins = names.twins, prefix](
+          [others = names.no_weights, twins = names.twins, prefixes](
               const std::string& tensor, const TensorFiles& files, const Model&, Differences& differences) {
             return std::find(others.begin(), others.end(), tensor) != others.end() ||
-                   is_twin(twins, tensor, prefix, files, differences);
+                   is_twin(twins, tensor, prefixes, files, differences);
           },
       .other_heads = names.other_heads,
       .prunes_heads = names.prunes_heads,

@@ -1,6 +1,6 @@
-// What the folders of BERT, RoBERTa, DistilBERT, ELECTRA, MPNet, DeBERTa and ModernBERT have in common: they are encoders, whose weight files
-// tell whether there are a pooler and a head for masked words. All but ModernBERT have post-norm layers, learned positions
-// and a norm after the embeddings. A family adds how its config.json spells the sizes, what its tensors are called, and at
+// What the folders of BERT, RoBERTa, DistilBERT, ELECTRA, MPNet, DeBERTa, ModernBERT and Nomic BERT have in common: they are encoders, whose weight files
+// tell whether there are a pooler and a head for masked words. All have a norm after the embeddings, and all but ModernBERT
+// post-norm layers; positions are learned, but rotary in the last two. A family adds how its config.json spells the sizes, what its tensors are called, and at
 // which row of the table its positions begin.
 #pragma once
 
@@ -109,7 +109,8 @@ struct BertNames {
                         .d_model = "hidden_size",
                         .max_positions = "max_position_embeddings",
                         .pad_id = "pad_token_id"};
-  std::string_view prefix = "";  // "bert.": before every tensor of the encoder, or before none
+  std::string_view prefix = "";         // "bert.": before every tensor of the encoder, or before none
+  std::string_view prefix_before = "";  // that of files which older versions wrote; empty: the same
   std::span<const TensorName> tensors = kBertTensors;
   std::span<const ModuleName> modules = {};  // those with other names than in `tensors`
   /// Tensors that are there when the model has a pooler, a head for masked words; empty: it never has one.

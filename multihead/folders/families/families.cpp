@@ -40,6 +40,7 @@ namespace mh {
   LINE(Mpnet)                    \
   LINE(Mt5)                      \
   LINE(Multihead)                \
+  LINE(NomicBert)                \
   LINE(Olmo2)                    \
   LINE(Opt)                      \
   LINE(Phi)                      \

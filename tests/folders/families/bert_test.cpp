@@ -1,4 +1,4 @@
-// Folders of BERT, RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, MPNet, DeBERTa and ModernBERT that transformers wrote, and what it computed with them in double
+// Folders of BERT, RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, MPNet, DeBERTa, ModernBERT and Nomic BERT that transformers wrote, and what it computed with them in double
 // precision on a padded batch. tests/oracles/bert_goldens.py makes both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -118,6 +118,8 @@ TEST(BertNames, PrefixesMayBeThereOrNot) {
                                              {"electra", "encoder", "electra."},
                                              {"mpnet", "encoder", "mpnet."},
                                              {"modernbert", "encoder", "model."},
+                                             {"nomic_bert", "masked", "nomic_bert."},
+                                             {"nomic_bert", "encoder", "nomic_bert."},
                                              {"bert", "pretraining", "bert."}}) {
     const test::GoldenModel golden(family, name);
     const SafetensorsFile file = SafetensorsFile::open(golden.folder / "model.safetensors");
@@ -300,7 +302,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"deberta_v2", "position", false, false, "deberta-v2"},
                     Kind{"deberta_v2", "infilling", false, true, "deberta-v2"},
                     Kind{"modernbert", "masked", false, true}, Kind{"modernbert", "encoder", false, false},
-                    Kind{"modernbert", "classifier", false, false}),
+                    Kind{"modernbert", "classifier", false, false}, Kind{"nomic_bert", "masked", false, true},
+                    Kind{"nomic_bert", "encoder", false, false}),
     [](const auto& tested) { return std::string(tested.param.family) + "_" + tested.param.name; });
 
 }  // namespace

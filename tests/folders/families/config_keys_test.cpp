@@ -34,7 +34,7 @@ constexpr const char* kFamiliesWithKeys[] = {
     "bert",  "roberta", "camembert", "xlm-roberta", "mpnet",   "distilbert", "modernbert",  "gpt2",
     "llama", "mistral", "qwen2",     "qwen3",       "marian",  "gemma2",     "gemma3_text", "gpt_neo",
     "bart",  "mbart",   "gpt_neox",  "olmo2",       "opt",     "phi",        "phi3",        "smollm3",
-    "t5",    "mt5",     "umt5",      "m2m_100",     "electra", "deberta-v2"};
+    "t5",    "mt5",     "umt5",      "m2m_100",     "electra", "nomic_bert", "deberta-v2"};
 
 // What the script reads.
 const std::vector<int32_t> kReadTokens = {5, 17, 3, 11, 23, 7, 19};

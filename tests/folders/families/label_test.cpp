@@ -114,6 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
         Classifier{"deberta_texts", kTexts, LabelScores::kSoftmax, {"entailment", "neutral", "contradiction"}},
         Classifier{"deberta_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"mpnet_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"nomic_bert_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"nomic_bert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"modernbert_first", kTexts, LabelScores::kSoftmax, numbered(3)},
         Classifier{"modernbert_mean", kTexts, LabelScores::kSoftmax, numbered(5)},
         Classifier{"modernbert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)}),

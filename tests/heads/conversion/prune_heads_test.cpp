@@ -90,11 +90,12 @@ INSTANTIATE_TEST_SUITE_P(Families, PrunedFamily,
                                          "roberta/camembert", "gpt2/tied", "gpt2/untied_shards_bf16",
                                          "llama/tied_grouped", "llama/llama3_one_key_f16", "mistral/window",
                                          "qwen2/some_windows", "qwen3/tied", "electra/masked", "mpnet/masked",
-                                         "modernbert/masked", "modernbert/encoder", "gemma2/capped",
-                                         "gemma2/scores_capped_bf16", "gemma3_text/plain", "gpt_neo/windows",
-                                         "gpt_neox/parallel", "gpt_neox/sequential_bf16", "opt/before",
-                                         "opt/after_bf16", "phi/plain", "phi/grouped_bf16", "phi3/grouped",
-                                         "phi3/longrope_bf16", "smollm3/some_turn", "smollm3/windows_bf16"));
+                                         "modernbert/masked", "modernbert/encoder", "nomic_bert/masked",
+                                         "gemma2/capped", "gemma2/scores_capped_bf16", "gemma3_text/plain",
+                                         "gpt_neo/windows", "gpt_neox/parallel", "gpt_neox/sequential_bf16",
+                                         "opt/before", "opt/after_bf16", "phi/plain", "phi/grouped_bf16",
+                                         "phi3/grouped", "phi3/longrope_bf16", "smollm3/some_turn",
+                                         "smollm3/windows_bf16"));
 
 // transformers 5 refuses a number of heads that does not divide hidden_size, though head_dim says their size.
 TEST(PrunedGemma, HeadsThatDoNotDivideTheRowNeedOurOwnFormat) {
