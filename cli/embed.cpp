@@ -107,18 +107,6 @@ void write_vectors(const EmbedFlags& flags, const SentenceModel& model, const Em
   output.finish();
 }
 
-/// What is printed where it is not the cosine.
-void remark_similarity(const SentenceModel& model) {
-  static constexpr std::pair<const char*, Similarity> kFormulas[] = {
-      {"the dot product", Similarity::kDot},
-      {"minus the Euclidean distance", Similarity::kEuclidean},
-      {"minus the Manhattan distance", Similarity::kManhattan}};
-  for (const auto& [formula, similarity] : kFormulas) {
-    if (similarity == model.similarity)
-      remark(fmt::format("similarity is {}, as config_sentence_transformers.json says", formula));
-  }
-}
-
 /// For each line the cosine of its vectors with all heads and with changed ones.
 void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
   EmbedTextOptions whole = options, other = options;
@@ -174,10 +162,14 @@ void run(const EmbedFlags& flags) {
   model.folder.model->check(changed);
   const EmbedTextOptions options = options_of(flags, changed);
   check_prompts(flags.nearest, model, options);  // before texts are read, perhaps from a terminal
-  if (!flags.similarity.empty() || flags.nearest.given()) remark_similarity(model);
-  if (!flags.similarity.empty()) return write_similarity(flags, model, options);
-  if (flags.nearest.given())
-    return write_nearest(flags.nearest, input_of(flags), flags.text.output, model, options);
+  if (!flags.similarity.empty() || flags.nearest.given()) {
+    if (flags.nearest.given()) {
+      write_nearest(flags.nearest, input_of(flags), flags.text.output, model, options);
+    } else {
+      write_similarity(flags, model, options);
+    }
+    return remark(fmt::format("similarity is {}", formula_of(model.similarity)));
+  }
   if (flags.changes.compare) return write_comparison(flags, model, options);
   write_vectors(flags, model, options);
 }

@@ -218,6 +218,7 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
     json["sentences"] = {{"pooling", names_of(sentences->poolings)},
                          {"dimension", sentences->dimension},
                          {"longest", sentences->longest},
+                         {"similarity", name_of(sentences->similarity, kSimilarityNames)},
                          {"prompts", prompts}};
   }
   describe_parts(folder, json);
@@ -254,7 +255,10 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
                                      : ""));
   line("tokenizer", folder.tokenizer ? counted(folder.tokenizer->size(), "token") : "none");
   if (!one.heads.empty()) line("on top", fmt::format("{}", fmt::join(one.heads, ", ")));
-  if (sentences != nullptr) line("sentences", sentences_text(*sentences));
+  if (sentences != nullptr) {
+    line("sentences", sentences_text(*sentences));
+    line("similarity", formula_of(sentences->similarity));
+  }
   if (const std::string prompts = prompts_text(sentences); !prompts.empty()) line("prompts", prompts);
   return text + parts_table(folder);
 }

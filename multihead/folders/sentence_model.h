@@ -59,6 +59,21 @@ enum class Similarity {
   kManhattan,  // -sum |x_i - y_i|, at most 0
 };
 
+/// The same in words, behind "similarity is".
+constexpr const char* formula_of(Similarity similarity) {
+  switch (similarity) {
+    case Similarity::kDot:
+      return "the dot product";
+    case Similarity::kEuclidean:
+      return "minus the Euclidean distance";
+    case Similarity::kManhattan:
+      return "minus the Manhattan distance";
+    case Similarity::kCosine:
+      break;
+  }
+  return "the cosine";
+}
+
 /// Their names there.
 inline constexpr EnumNames<Similarity> kSimilarityNames = {{"cosine", Similarity::kCosine},
                                                            {"dot", Similarity::kDot},

@@ -34,6 +34,12 @@ void require_finite_rows(ConstMatrixView rows, int64_t begin, int64_t end, const
   }
 }
 
+void require_comparable(ConstMatrixView queries, ConstMatrixView rows, const char* what) {
+  if (queries.cols != rows.cols)
+    throw ShapeError(fmt::format("{}: queries of {} numbers and rows of {}", what, queries.cols, rows.cols));
+  for (const ConstMatrixView given : {queries, rows}) require_finite_rows(given, 0, given.rows, what);
+}
+
 /// A copy whose rows have length 1.
 Tensor normalised(ConstMatrixView rows) {
   Tensor copy = copied(rows);
@@ -167,18 +173,19 @@ double similarity_of(ConstMatrixView rows, int64_t i, int64_t j, Similarity kind
   return similarity_of_rows(row_of(rows, i), row_of(rows, j), kind);
 }
 
+Tensor similarities(ConstMatrixView queries, ConstMatrixView rows, Similarity kind) {
+  require_comparable(queries, rows, "similarities");
+  if (queries.rows == 0 || rows.rows == 0) return Tensor(queries.rows, rows.rows);
+  return Similarities(queries, rows, kind).of_queries(0, queries.rows);
+}
+
 std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows, int64_t count,
                                                  Similarity kind) {
   if (count < 1) throw UsageError(fmt::format("nearest rows: expected at least 1, got {}", count));
-  if (queries.cols != rows.cols) {
-    throw ShapeError(
-        fmt::format("nearest rows: queries of {} numbers and rows of {}", queries.cols, rows.cols));
-  }
+  require_comparable(queries, rows, "nearest rows");
   std::vector<std::vector<Neighbour>> nearest(static_cast<size_t>(queries.rows));
   const int64_t kept = std::min(count, rows.rows);
   if (kept == 0 || queries.rows == 0) return nearest;
-  for (const ConstMatrixView given : {queries, rows})
-    require_finite_rows(given, 0, given.rows, "nearest rows");
   const Similarities similarities(queries, rows, kind);
   constexpr int64_t kQueriesAtOnce = 256;  // bounds the memory of the similarities
   for (int64_t begin = 0; begin < queries.rows; begin += kQueriesAtOnce) {

@@ -68,6 +68,10 @@ double cosine(ConstMatrixView rows, int64_t i, int64_t j);
 /// How alike rows i and j are, by the formula of `kind`; a model's is SentenceModel::similarity. Throws as cosine().
 double similarity_of(ConstMatrixView rows, int64_t i, int64_t j, Similarity kind);
 
+/// How alike each query [Q, d] and each row [N, d] are: [Q, N]. Throws UsageError when numbers are not finite, ShapeError on
+/// different d.
+Tensor similarities(ConstMatrixView queries, ConstMatrixView rows, Similarity kind);
+
 /// A row that is like a query.
 struct Neighbour {
   int64_t row = 0;

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Unpack, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _errors, _native, _settings
 from ._arguments import checked, text_or_list, whole_numbers
@@ -133,6 +134,28 @@ class TextTasks(ModelFacts):
                 lines, pairs=seconds, settings=_settings.settings("embed", settings), edits=edits, progress=count
             )
         return rows[0] if single else rows
+
+    @checked
+    def similarity(self, first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
+        """How alike vectors of `embed` are, float32 [first, second]; of a single vector without its axis.
+
+        By the function for which the vectors were trained, `similarity_fn_name`: "cosine", "dot", or minus a distance,
+        "euclidean" or "manhattan". A folder of sentence-transformers says it; of another model it is the cosine.
+
+        Args:
+            first: vectors [n, dimension], or one of them [dimension].
+            second: likewise.
+        """
+        self._need("embed")
+        a, b = (np.asarray(vectors, np.float32) for vectors in (first, second))
+        found = self._native.similarity(np.atleast_2d(a), np.atleast_2d(b))
+        return found[tuple(0 if vectors.ndim == 1 else slice(None) for vectors in (a, b))]
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """The function of `similarity`: "cosine", "dot", "euclidean" or "manhattan"."""
+        self._need("embed")
+        return self._native.similarity_fn_name
 
     @overload
     def generate(  # type: ignore[overload-overlap]

@@ -123,6 +123,20 @@ NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std
   return numpy_of(std::move(rows), shape);
 }
 
+NumpyFloats similarities_of(const LoadedModel& loaded, nb::handle first, nb::handle second) {
+  FloatArray a(first, "first"), b(second, "second");
+  for (const FloatArray* array : {&a, &b}) {
+    if (array->dimensions() != 2)
+      throw UsageError(fmt::format("`{}`: expected vectors [texts, dimension], got {}", array->name(),
+                                   array->shape_text()));
+  }
+  const ConstMatrixView queries = a.matrix({0, 1}, 1), rows = b.matrix({0, 1}, 1);
+  const Similarity kind = loaded.sentences().similarity;
+  Tensor found = long_call([&] { return similarities(queries, rows, kind); });
+  const std::vector<int64_t> shape = {found.rows(), found.cols()};
+  return numpy_of(std::move(found), shape);
+}
+
 Lines generate_lines(const LoadedModel& loaded, const Lines& prompts,
                      const std::vector<std::pair<std::string, std::string>>& earlier,
                      const std::string& settings, Edits* edits,
@@ -222,6 +236,10 @@ void add_tasks(nb::class_<LoadedModel>& model) {
            "progress"_a.none())
       .def("embed", embed_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a, "edits"_a.none(),
            "progress"_a.none())
+      .def("similarity", similarities_of, "first"_a, "second"_a)
+      .def_prop_ro(
+          "similarity_fn_name",
+          [](const LoadedModel& loaded) { return name_of(loaded.sentences().similarity, kSimilarityNames); })
       .def("generate", generate_lines, "prompts"_a, nb::kw_only(), "earlier"_a, "settings"_a,
            "edits"_a.none(), "on_text"_a.none())
       .def("fill", fill_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a, "edits"_a.none())

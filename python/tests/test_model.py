@@ -150,6 +150,17 @@ def test_embeds_as_the_tool_does(minilm: mh.Model, tool: Callable[..., str], tmp
     np.testing.assert_allclose(minilm.embed(SENTENCES[0]), vectors[0], atol=1e-6)
 
 
+def test_compares_vectors_by_the_function_of_the_folder(minilm: mh.Model) -> None:
+    vectors = minilm.embed(SENTENCES)
+    assert minilm.similarity_fn_name == "cosine"
+    unit = vectors.astype(np.float64) / np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    np.testing.assert_allclose(minilm.similarity(vectors, vectors[1:]), unit @ unit[1:].T, atol=2e-6)
+    np.testing.assert_array_equal(minilm.similarity(vectors[0], vectors), minilm.similarity(vectors, vectors)[0])
+    assert minilm.similarity(vectors[0], vectors[1]).shape == ()
+    with pytest.raises(mh.UsageError, match="`second`: expected vectors"):
+        minilm.similarity(vectors, vectors[None])
+
+
 def test_embeds_behind_prompts(tool: Callable[..., str], tmp_path: Path) -> None:
     gemma = mh.load(golden("sentence_decoders/gemma"))
     file = tmp_path / "vectors.npy"

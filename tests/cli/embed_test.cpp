@@ -86,11 +86,15 @@ TEST_F(EmbedVerb, ObeysTheSimilarityOfTheFolder) {
 
   const ToolResult alike = run_tool("embed '" + folder + "' --similarity 'the cat' 'two dogs run .'");
   EXPECT_NEAR(std::stod(alike.out), dot, 2e-6) << alike.err;
-  EXPECT_THAT(alike.err,
-              HasSubstr("similarity is the dot product, as config_sentence_transformers.json says"));
+  EXPECT_THAT(alike.err, HasSubstr("similarity is the dot product\n"));
   const ToolResult nearest = run_tool("embed '" + folder + "' --nearest 1 '" + kText8 + "'", "the cat\n");
   EXPECT_THAT(nearest.err, HasSubstr("similarity is the dot product"));
-  EXPECT_THAT(embed("--nearest 1 '" + kText8 + "'", "the cat\n").err, testing::Not(HasSubstr("similarity")));
+  EXPECT_THAT(embed("--nearest 1 '" + kText8 + "'", "the cat\n").err,
+              HasSubstr("similarity is the cosine\n"));
+  EXPECT_EQ(embed("--nearest 1 '" + kText8 + "' --quiet", "the cat\n").err, "");
+  const std::string info = run_tool("info '" + folder + "'").out;
+  EXPECT_THAT(info, HasSubstr("similarity    the dot product\n"));
+  EXPECT_EQ(json::parse(run_tool("info --json '" + folder + "'").out)["sentences"]["similarity"], "dot");
 }
 
 TEST_F(EmbedVerb, SaysHowAlikeTextsAreAndWhichAreNearest) {

@@ -14,6 +14,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/io/lines.h"
+#include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/translator_shape.h"
 #include "multihead/text/train_tokenizer.h"
@@ -201,6 +202,30 @@ TEST(NearestRows, AreThoseOfTheGreatestCosine) {
   EXPECT_EQ(cosine(rows.view(), 11, 0), 0);
   EXPECT_NEAR(cosine(rows.view(), 5, 17), 1, 1e-6);
   EXPECT_THROW(cosine(rows.view(), 0, 23), UsageError);
+}
+
+// tests/oracles/similarity_goldens.py makes the numbers.
+TEST(Similarities, AreThoseOfSentenceTransformers) {
+  const SafetensorsFile golden =
+      SafetensorsFile::open(std::filesystem::path(goldens_folder()) / "similarities.safetensors");
+  const auto matrix = [&](const std::string& name, int64_t rows, int64_t cols) {
+    const std::vector<float> numbers = golden.floats(name);
+    Tensor found(rows, cols);
+    EXPECT_EQ(std::ssize(numbers), found.size()) << name;
+    std::copy_n(numbers.begin(), found.size(), found.data());
+    return found;
+  };
+  const Tensor queries = matrix("queries", 5, 7), rows = matrix("rows", 11, 7);
+  for (const auto& entry : kSimilarityNames) {
+    const Tensor expected = matrix(entry.first, 5, 11);
+    const Tensor found = similarities(queries.view(), rows.view(), entry.second);
+    for (int64_t q = 0; q < 5; ++q) {
+      for (int64_t i = 0; i < 11; ++i)
+        EXPECT_NEAR(found(q, i), expected(q, i), 2e-6) << entry.first << " " << q << " " << i;
+    }
+  }
+  EXPECT_EQ(similarities(queries.view(), Tensor(0, 7).view(), Similarity::kDot).cols(), 0);
+  EXPECT_THROW(similarities(queries.view(), Tensor(3, 5).view(), Similarity::kDot), ShapeError);
 }
 
 TEST(NearestRows, AreThoseOfEachKindOfSimilarity) {
