@@ -24,7 +24,7 @@ namespace {
 
 struct AttributionFlags {
   ReportFlags<FaithfulnessOptions> report = {};  // of one text its AttributionOptions
-  std::string text = {}, second = {};
+  std::string text = {}, second = {}, pair = {};
   std::string target = {}, target_token = {}, label = {};
   int position = 0;
   CorpusFiles files = {};
@@ -35,7 +35,7 @@ void check_flags(const AttributionFlags& flags, const Verb& verb) {
   const bool on_text = !flags.text.empty();
   if (on_text == !flags.files.input.empty())
     throw UsageError("give --text, whose tokens are weighed, or -i, sentences on which methods are measured");
-  for (const char* flag : {"--second", "--target-text", "--token", "--target-token"}) {
+  for (const char* flag : {"--second", "--text-pair", "--target-text", "--token", "--target-token"}) {
     if (!on_text && verb.get_option(flag)->count() > 0)
       throw UsageError(fmt::format("{} belongs to --text, which is missing", flag));
   }
@@ -61,11 +61,13 @@ void run_attribution(const AttributionFlags& flags, const Verb& verb) {
   check_flags(flags, verb);
   check_utf8(flags.text, "--text");
   check_utf8(flags.second, "--second");
+  check_utf8(flags.pair, "--text-pair");
   check_utf8(flags.target, "--target-text");
   check_utf8(flags.target_token, "--target-token");
   check_utf8(flags.label, "--label");
   FaithfulnessOptions settings = flags.report.settings.given();
   AttributionOptions& options = settings.attribution;
+  options.pair = flags.pair;
   options.target = flags.target;
   options.target_token = flags.target_token;
   options.label = flags.label;
@@ -93,6 +95,8 @@ void add_heads_attribution(Verb& heads) {
   verb->add_option("--text", flags->text, "Text whose tokens are weighed");
   verb->add_option("--second", flags->second,
                    "Second text of an encoder: the cosine of both vectors is explained");
+  verb->add_option("--text-pair", flags->pair,
+                   "Second text, which an encoder such as a cross-encoder reads together with --text");
   verb->add_option("--target-text", flags->target,
                    "Translation of --text; without: the model's greedy translation");
   add_number(*verb, "--token", flags->position, {.low = 0},
@@ -111,7 +115,8 @@ void add_heads_attribution(Verb& heads) {
   add_limit_flags(*verb);
   name_values(*verb, "FILE", {"--input", "--target", "--input-pair"});
   name_values(*verb, "LABEL", {"--label"});
-  group_flags(*verb, "One text", {"--text", "--second", "--target-text", "--token", "--target-token"});
+  group_flags(*verb, "One text",
+              {"--text", "--second", "--text-pair", "--target-text", "--token", "--target-token"});
   group_flags(*verb, "A corpus", {"--input", "--target", "--input-pair"});
   verb->footer(
       "Example:\n"
@@ -120,6 +125,8 @@ void add_heads_attribution(Verb& heads) {
       "    --second 'a pair of dogs is running .'\n"
       "  multihead heads attribution distilbert-sst2 --text 'A lovely film.' \\\n"
       "    --label POSITIVE\n"
+      "  multihead heads attribution cross-encoder --text 'Where is Bern?' \\\n"
+      "    --text-pair 'Bern is a city in Switzerland.'\n"
       "  multihead heads attribution demo -i test.en --target test.de");
   verb->callback([flags, verb] { run_attribution(*flags, *verb); });
 }

@@ -84,6 +84,7 @@ std::string attribution_table(const AttributionReport& found) {
   for (size_t i = 0; i < found.tokens.size(); ++i) {
     const ReadToken& token = found.tokens[i];
     if (i > 0 && token.side != found.tokens[i - 1].side) text += "   target\n";
+    if (i > 0 && token.of_pair && !found.tokens[i - 1].of_pair) text += "   second text\n";
     line = padded(
         fmt::format("{:>3} {}", i, cell_text(token.label, kLabelColumns - 2)) + (token.kept ? "*" : ""),
         4 + kLabelColumns);

@@ -94,7 +94,8 @@ TextTokens TextReader::read(const std::string& first, const std::string& second)
   };
   tokens.offsets.resize(tokens.ids.size());
   for (size_t i = 0; i < of_a; ++i) tokens.offsets[place_of(-1) + i] = a.offsets[from_a + i];
-  for (size_t i = 0; i < of_b; ++i) tokens.offsets[place_of(-2) - 1 + of_a + i] = b.offsets[from_b + i];
+  tokens.second = place_of(-2) - 1 + of_a;
+  for (size_t i = 0; i < of_b; ++i) tokens.offsets[*tokens.second + i] = b.offsets[from_b + i];
   if (has_types_) tokens.types = std::move(joined.types);
   return tokens;
 }

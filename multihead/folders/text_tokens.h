@@ -32,8 +32,9 @@ struct TextTokens {
   std::vector<int32_t> types = {};  // of each token; empty: all of type 0
   /// Where each token stands in its text (Encoding::offsets); of a single text only when they were asked for.
   std::vector<std::pair<int32_t, int32_t>> offsets = {};
-  size_t uncut = 0;          // tokens that there were before they were cut
-  bool has_unknown = false;  // one of these was the tokenizer's unknown token
+  std::optional<size_t> second = {};  // of two texts: which token the second one begins at
+  size_t uncut = 0;                   // tokens that there were before they were cut
+  bool has_unknown = false;           // one of these was the tokenizer's unknown token
 };
 
 /// Whose text it is: the only one that a model reads, or one of a translator's, which loses what ends it, for which a place is

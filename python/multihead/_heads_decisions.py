@@ -77,6 +77,7 @@ def attribution(
     text: str,
     *,
     second: str = "",
+    pair: str = "",
     position: int | None = None,
     target: str = "",
     target_token: str = "",
@@ -100,6 +101,7 @@ def attribution(
         target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         second: of an encoder: the cosine of the vectors of both texts is explained, else the log-probability of a token.
+        pair: of an encoder such as a cross-encoder: a second text, which it reads as one sequence with the first.
         position: the token that is explained, from 0; None: the last word.
         target: of a translator; without: its greedy translation. target_token: another token in that place.
         label: of a classifier: whose logit is explained; without: the best one.
@@ -107,7 +109,7 @@ def attribution(
     A row for each token, with a column for each method.
     """
     report = json.loads(model._native.attribution(
-        text, second=second, position=position, target_token=target_token, label=label, target=target,
+        text, second=second, pair=pair, position=position, target_token=target_token, label=label, target=target,
         settings=settings("attribution", locals()), edits=model._edits(),
     ))  # fmt: skip
     rows = [{**{key: value for key, value in token.items() if key != "scores"}, **flat(token["scores"])}

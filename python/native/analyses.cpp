@@ -177,7 +177,7 @@ std::string patch(const LoadedModel& loaded, const std::string& clean, const std
 }
 
 std::string attribution(const LoadedModel& loaded, const std::string& text, const std::string& second,
-                        std::optional<int> position, const std::string& target_token,
+                        const std::string& pair, std::optional<int> position, const std::string& target_token,
                         const std::string& label, const std::string& target, const std::string& arguments,
                         Edits* edits) {
   refuse_edits(edits, loaded);
@@ -185,6 +185,7 @@ std::string attribution(const LoadedModel& loaded, const std::string& text, cons
   options.position = position;
   options.target_token = target_token;
   options.label = label;
+  options.pair = pair;
   options.target = target;
   options.remark = warn;
   return long_call([&] {
@@ -215,7 +216,7 @@ void add_analyses(nb::class_<LoadedModel>& model) {
   model.def("circuits", circuits, nb::kw_only(), "compositions"_a, "settings"_a)
       .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a,
            "settings"_a, "edits"_a.none(), "progress"_a.none())
-      .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "position"_a.none(),
+      .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "pair"_a, "position"_a.none(),
            "target_token"_a, "label"_a, "target"_a, "settings"_a, "edits"_a.none());
 }
 

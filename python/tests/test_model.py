@@ -219,6 +219,10 @@ def test_classifies_as_the_tool_does(tool: Callable[..., str]) -> None:
     assert report["explained"] == "logit" and report["label"] == "neutral"
     logit = {one.name: one.logit for one in model.classify(texts[0])}["neutral"]
     assert report["score"] == pytest.approx(logit)
+    of_pair = mh.heads.attribution(model, texts[0], pair=pairs[0], label="neutral", methods="rollout")
+    logit = {one.name: one.logit for one in model.classify(texts[0], pair=pairs[0])}["neutral"]
+    assert of_pair.report["pair"] == pairs[0] and of_pair.report["score"] == pytest.approx(logit, abs=1e-5)
+    assert [row["of_pair"] for row in of_pair][-1] and not of_pair[0]["of_pair"]
     assert mh.heads.importance(model, texts, label="neutral", by="ablation").report["mean_score"] == pytest.approx(
         np.mean([{one.name: one.logit for one in labels}["neutral"] for labels in model.classify(texts)]), abs=1e-5
     )

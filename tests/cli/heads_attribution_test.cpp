@@ -94,7 +94,19 @@ TEST_F(HeadsAttribution, RefusesWhatDoesNotBelongTogether) {
   expect_error(attribution("--text 'a dog' --method foo"), 2, "--method: expected attention|norm-weighted|");
   expect_error(attribution("--text 'a dog' --token 99"), 2, "there is no token 99 whose probability");
   expect_error(attribution("--text 'a dog' --second 'a cat'"), 2, "a translator has no vector of a text");
+  expect_error(attribution("--text 'a dog' --text-pair 'a cat'"), 2,
+               "which does not read two texts as one sequence");
+  expect_error(attribution("-i lines --text-pair 'a cat'"), 2, "--text-pair belongs to --text");
   expect_error(attribution("--text 'a dog' --steps 0"), 2, "--steps: expected");
+}
+
+// The tokens of the second text stand below a line of their own.
+TEST(PairAttributionVerb, ShowsTheTokensOfBothTexts) {
+  const ToolResult result = run_tool("heads attribution '" + std::string(goldens_folder()) +
+                                     "/labels/bert_pairs' --text 'the cat sees a house' --text-pair "
+                                     "'two dogs' --label neutral --method rollout");
+  EXPECT_THAT(result.out, HasSubstr("The logit of neutral: "));
+  EXPECT_THAT(result.out, testing::ContainsRegex("  1 the .*   second text\n.*two .*dogs "));
 }
 
 }  // namespace

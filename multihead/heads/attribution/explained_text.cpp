@@ -96,6 +96,7 @@ void ExplainedText::add(const ObservedTokens& tokens, size_t count, TokenSide si
                        .token = tokens.tokens[i],
                        .label = tokens.labels[i],
                        .characters = tokens.offsets[i],
+                       .of_pair = tokens.second && i >= *tokens.second,
                        .kept = special});
     ids_.push_back(tokens.ids[i]);
   }
@@ -200,8 +201,11 @@ ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
         "this encoder predicts no words; give a second text, and the cosine of both vectors is explained");
   std::vector<std::string> keep;
   if (folder.labels) keep.push_back(model_.label_head()->site().name());
-  const Observation seen = observe_text(
-      folder, text, options.target, {.keep = keep, .remark = options.remark, .languages = options.languages});
+  const auto pair = options.pair.empty() ? std::nullopt : std::optional(options.pair);
+  const Observation seen =
+      observe_text(folder, text, options.target,
+                   {.keep = keep, .remark = options.remark, .pair = pair, .languages = options.languages});
+  types_ = seen.source.types;
   if (folder.labels) {
     choose_label(folder, seen, options);
   } else {
@@ -213,6 +217,7 @@ ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
   const std::vector<std::vector<int32_t>> both = {ids_, all_replaced()};
   const std::vector<double> values = scores(both, options.max_batch_tokens);
   known_.tokens = tokens_;
+  known_.pair = options.pair;
   known_.score = values[0];
   known_.replaced_score = values[1];
   known_.source_replacement = of_source_.token;
@@ -227,6 +232,9 @@ ExplainedText::ExplainedText(const SentenceModel& model, const std::string& text
   if (options.position || !options.target_token.empty() || !options.target.empty() || !options.label.empty())
     throw UsageError(
         "with two texts their cosine is explained: leave out the token, the label and the target");
+  if (!options.pair.empty())
+    throw UsageError(
+        "a second text is either read together with the first or compared with it; leave one of them out");
   language_pair(model.folder, options.languages);  // it has none
   const Tokenizer& tokenizer = model.folder.source_tokens();
   const TextTokens read = sentence_tokens(model, text), other = sentence_tokens(model, second);
@@ -296,7 +304,7 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
   for (const std::vector<int32_t>& ids : variants) {
     const auto number = static_cast<int64_t>(rows.size());
     const std::span all(ids);
-    source_.add(all.first(sources), number);
+    source_.add(all.first(sources), number, text.types_);
     if (text.translates()) target_.add(all.subspan(sources), number);
     const std::vector<int32_t> one = {text.explained_};
     picked_.add(one, number);

@@ -61,8 +61,9 @@ class ExplainedText {
   std::vector<int32_t> ids_;
   int64_t sources_ = 0;
   std::vector<double> rows_;
-  int32_t row_ = 0;        // that predicts, in its sequence of the last stack
-  int32_t explained_ = 0;  // the token, or the label
+  std::vector<int32_t> types_;  // of the source tokens; empty: all 0
+  int32_t row_ = 0;             // that predicts, in its sequence of the last stack
+  int32_t explained_ = 0;       // the token, or the label
   bool of_label_ = false;
   Tensor second_;  // the vector of the second text
   Replacement of_source_, of_target_;

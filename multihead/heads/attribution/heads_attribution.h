@@ -76,6 +76,8 @@ struct AttributionOptions {
   /// Of a classifier: the label whose logit is explained, by its name or number; empty: the one with the largest logit (of a
   /// classifier of tokens: at `position`).
   std::string label = {};
+  /// A second text, which an encoder such as a cross-encoder reads as one sequence with the first; empty: there is none.
+  std::string pair = {};
   std::string target = {};  // a translator's translation; empty: its greedy one
   TextLanguages languages = {};
   int32_t steps = 64;               // of integrated gradients
@@ -83,7 +85,7 @@ struct AttributionOptions {
   /// Called with one line worth knowing: that the text was cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
 
-  /// All but what is asked: position, label, target and its token.
+  /// All but what is asked: position, label, the pair, target and its token.
   template <class V>
   void visit(V& v) {
     constexpr const char* kGroup = "Attribution";
@@ -106,6 +108,7 @@ struct ReadToken {
   int32_t id = 0;
   std::string token, label;                     // as in the vocabulary, as people read it
   std::pair<int32_t, int32_t> characters = {};  // [first, second) of its text; {0, 0}: none
+  bool of_pair = false;  // of AttributionOptions::pair, and of the special tokens behind it
   /// A special token, or the one that is asked for: never replaced.
   bool kept = false;
 };
@@ -123,6 +126,7 @@ struct AttributionReport {
   std::string explained = {};  // the token whose log-probability F is; empty: F is a logit or a cosine
   int32_t explained_id = -1;   // the number of the token or label
   std::string second = {};     // the second text of that cosine
+  std::string pair = {};       // AttributionOptions::pair
   double score = 0;            // F
   std::string source_replacement = {}, target_replacement = {};  // what stands for a replaced token
   double replaced_score = 0;  // F where all tokens are replaced but those that are kept
@@ -135,7 +139,7 @@ struct AttributionReport {
 };
 
 /// Throws UsageError on a text without tokens, a position or token that is not there, an encoder without a head for words that is no classifier (give two texts), a label that is not there or of a model that is no classifier, a text too long for a
-/// flow that was asked for, and on differential heads where norms are asked for; Error on what is not finite.
+/// flow that was asked for, on a pair that the model does not read, and on differential heads where norms are asked for; Error on what is not finite.
 AttributionReport heads_attribution(const ModelFolder& folder, const std::string& text,
                                     const AttributionOptions& options = {});
 /// Of the cosine between the vectors of two texts. Throws UsageError, too, on a translator, and on a position, a token or a target.

@@ -7,6 +7,7 @@ std::string attribution_json(const AttributionReport& found, const std::string& 
                              const std::string& text) {
   HeadsJson json = json_of_model(model);
   json["text"] = text;
+  if (!found.pair.empty()) json["pair"] = found.pair;
   const bool of_label = !found.label.empty();
   json["explained"] = of_label ? "logit" : found.explained.empty() ? "cosine" : "log-probability";
   if (of_label) {
@@ -35,6 +36,7 @@ std::string attribution_json(const AttributionReport& found, const std::string& 
     one["token"] = token.token;
     one["begin"] = token.characters.first;
     one["end"] = token.characters.second;
+    if (!found.pair.empty()) one["of_pair"] = token.of_pair;
     one["kept"] = token.kept;
     for (const MethodScores& method : found.methods)
       one["scores"][name_of(method.method, kAttributionMethodNames)] = method.scores[i];

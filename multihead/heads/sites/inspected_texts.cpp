@@ -20,7 +20,10 @@ InspectedTexts InspectedTextReader::read(const TextReader& reader, const std::ve
       texts.words.push_back(words_of_tokens(read[i].offsets, lines[i], words[i], options.from.at(i)));
     texts.ids.push_back(std::move(read[i].ids));
     texts.offsets.push_back(std::move(read[i].offsets));
-    if (!options.seconds.empty()) texts.types.push_back(std::move(read[i].types));
+    if (!options.seconds.empty()) {
+      texts.types.push_back(std::move(read[i].types));
+      texts.seconds.push_back(*read[i].second);
+    }
   }
   return texts;
 }

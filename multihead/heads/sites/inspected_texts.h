@@ -23,6 +23,7 @@ struct InspectedTexts {
   std::vector<std::vector<std::pair<int32_t, int32_t>>> offsets = {};  // Encoding::offsets
   std::vector<WordOfToken> words = {};                                 // where words are given
   std::vector<std::vector<int32_t>> types = {};                        // of tokens, where there are pairs
+  std::vector<size_t> seconds = {};  // which token the second text of a pair begins at
 };
 
 /// Tells what it cuts, and what the tokenizer does not know.

@@ -110,6 +110,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     ObservedTokens& side = is_causal(folder) ? seen.target : seen.source;
     side = tokens_of(folder.source_tokens(), std::move(texts.ids[0]), std::move(texts.offsets[0]));
     if (!texts.types.empty()) side.types = std::move(texts.types[0]);
+    if (!texts.seconds.empty()) side.second = texts.seconds[0];
     observe(*folder.model, options, seen);
     return seen;
   }

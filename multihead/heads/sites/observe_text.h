@@ -33,7 +33,8 @@ struct ObservedTokens {
   std::vector<std::string> labels;  // as people read them (Tokenizer::shown())
   /// Characters (code points) [first, second) of the text; {0, 0} for special tokens.
   std::vector<std::pair<int32_t, int32_t>> offsets;
-  std::vector<int32_t> types = {};  // of an encoder that reads pairs of texts (batch/batch.h); empty: all 0
+  std::vector<int32_t> types = {};    // of an encoder that reads pairs of texts (batch/batch.h); empty: all 0
+  std::optional<size_t> second = {};  // of a pair: which token the second text begins at
 };
 
 struct Observation {
