@@ -23,6 +23,7 @@ struct PatchFlags {
   PatchQuestion question = {};
   HeadChangeFlags changes = {};
   int64_t strongest = 10;
+  int token = 0;
 };
 
 PatchReport patched(const ModelFlags& of, const PatchQuestion& question, const PatchOptions& options) {
@@ -31,7 +32,7 @@ PatchReport patched(const ModelFlags& of, const PatchQuestion& question, const P
                                               : heads_patch(model.folder(), question, options);
 }
 
-void run_patch(const PatchFlags& flags) {
+void run_patch(const PatchFlags& flags, const Verb& verb) {
   for (const auto& [text, flag] :
        {std::pair(&flags.question.clean, "--clean"), std::pair(&flags.question.corrupt, "--corrupt"),
         std::pair(&flags.question.answer, "--answer"), std::pair(&flags.question.wrong, "--wrong"),
@@ -48,7 +49,9 @@ void run_patch(const PatchFlags& flags) {
     progress.expect(all);
     progress.show(done);
   };
-  const PatchReport found = patched(flags.report.model_to_run(), flags.question, options);
+  PatchQuestion question = flags.question;
+  if (verb.get_option("--token")->count() > 0) question.position = flags.token;
+  const PatchReport found = patched(flags.report.model_to_run(), question, options);
   progress.clear();
   flags.report.write(found, options, patch_json,
                      [&](const PatchReport& patching) { return patching_tables(patching, flags.strongest); });
@@ -73,6 +76,9 @@ void add_heads_patch(Verb& heads) {
       ->required();
   verb->add_option("--prefix", flags->question.prefix,
                    "Beginning of a translator's target, after which the answer comes");
+  add_number(*verb, "--token", flags->token, {.low = 0},
+             "Of a classifier of tokens: the token between whose labels it decides, counted from 0")
+      ->default_str("");
   add_number(*verb, "--strongest", flags->strongest, {.low = 0, .high = 1000000},
              "How many of the strongest are listed");
   add_head_change_flags(*verb, flags->changes);
@@ -86,8 +92,10 @@ void add_heads_patch(Verb& heads) {
       "    --prefix 'der kleine'\n"
       "  multihead heads patch bert --clean 'Paris is the capital of [MASK].' \\\n"
       "    --corrupt 'Rome is the capital of [MASK].' --answer france --wrong italy \\\n"
-      "    --what stream");
-  verb->callback([flags] { run_patch(*flags); });
+      "    --what stream\n"
+      "  multihead heads patch bert-ner --clean 'Paris sleeps' \\\n"
+      "    --corrupt 'London sleeps' --token 1 --answer B-PER --wrong B-LOC");
+  verb->callback([flags, verb] { run_patch(*flags, *verb); });
 }
 
 }  // namespace mh::cli

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/nn/attention_place.h"
 
@@ -160,8 +161,13 @@ std::string strongest_part(const PatchReport& patching, int64_t count) {
 }  // namespace
 
 std::string patching_tables(const PatchReport& patching, int64_t strongest) {
-  std::string text = wrapped(fmt::format("{} rather than {}", answer_words(patching.texts.answer),
-                                         answer_words(patching.texts.wrong)));
+  const PatchTexts& texts = patching.texts;
+  const std::string of_token =
+      texts.of_token ? fmt::format(", of token {}, {}", texts.predicting,
+                                   printable_line(texts.clean.labels[static_cast<size_t>(texts.predicting)]))
+                     : "";
+  std::string text = wrapped(
+      fmt::format("{} rather than {}{}", answer_words(texts.answer), answer_words(texts.wrong), of_token));
   const std::string measure = patching.score == PatchScore::kCosine  ? "cos "
                               : patching.score == PatchScore::kLogit ? "logit "
                                                                      : "log p ";

@@ -37,6 +37,7 @@ def patch(
     answer: str,
     wrong: str,
     prefix: str = "",
+    token: int | None = None,
     # settings of patch
     what: Literal["heads", "patterns", "stream"] = "heads",
     by_position: bool = False,
@@ -59,13 +60,15 @@ def patch(
         clean: a text on which the model prefers `answer` to `wrong`; corrupt: one of equally many tokens on which it does not.
         answer, wrong: words that come next, or stand in the mask's place; of a model of vectors texts to be near to.
         prefix: of a translator, how its target begins.
+        token: of a classifier of tokens: the one between whose labels it decides, from 0.
 
     A row for each patched run: `head`, of the stream the `site`; `restored` (1: the value alone gives the clean run's score; 0: it
     changes nothing).
     """
     report = report_of(
-        model._native.patch, "patch", locals(), clean=clean, corrupt=corrupt, answer=answer, wrong=wrong, prefix=prefix
-    )
+        model._native.patch, "patch", locals(),
+        clean=clean, corrupt=corrupt, answer=answer, wrong=wrong, prefix=prefix, token=token,
+    )  # fmt: skip
     column = "site" if what == "stream" else "head"
     return Table([{column if key == "name" else key: value for key, value in row.items()} for row in report["values"]], report)
 

@@ -160,9 +160,14 @@ std::string circuits(const LoadedModel& loaded, bool compositions, const std::st
 
 std::string patch(const LoadedModel& loaded, const std::string& clean, const std::string& corrupt,
                   const std::string& answer, const std::string& wrong, const std::string& prefix,
-                  const std::string& arguments, Edits* edits, const Progress& progress) {
-  const PatchQuestion question{
-      .clean = clean, .corrupt = corrupt, .answer = answer, .wrong = wrong, .prefix = prefix};
+                  std::optional<int> token, const std::string& arguments, Edits* edits,
+                  const Progress& progress) {
+  const PatchQuestion question{.clean = clean,
+                               .corrupt = corrupt,
+                               .answer = answer,
+                               .wrong = wrong,
+                               .prefix = prefix,
+                               .position = token};
   auto options = settings_of<PatchOptions>(arguments, "patch");
   options.remark = warn;
   if (progress) options.progress = [&](int64_t done, int64_t) { progress(done); };
@@ -215,7 +220,7 @@ void add_analyses(nb::class_<LoadedModel>& model) {
   add("faithfulness", faithful, "of_pairs"_a);
   model.def("circuits", circuits, nb::kw_only(), "compositions"_a, "settings"_a)
       .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a,
-           "settings"_a, "edits"_a.none(), "progress"_a.none())
+           "token"_a.none(), "settings"_a, "edits"_a.none(), "progress"_a.none())
       .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "pair"_a, "position"_a.none(),
            "target_token"_a, "label"_a, "target"_a, "settings"_a, "edits"_a.none());
 }

@@ -215,6 +215,9 @@ def test_classifies_as_the_tool_does(tool: Callable[..., str]) -> None:
     assert {one.name for one in found[0].labels} == set(words.labels)
     with pytest.raises(mh.UsageError, match="leave the second texts out"):
         words.classify("a", pair="b")
+    patched = mh.heads.patch(words, clean="the cat sees", corrupt="two cat sees", answer="B-PER", wrong="O", token=2)
+    decision, logits = patched.report["clean"], {one.name: one.logit for one in words.classify("the cat sees")[1].labels}
+    assert [decision["answer"], decision["wrong"]] == pytest.approx([logits["B-PER"], logits["O"]], abs=1e-5)
     report = mh.heads.attribution(model, texts[0], label="neutral").report
     assert report["explained"] == "logit" and report["label"] == "neutral"
     logit = {one.name: one.logit for one in model.classify(texts[0])}["neutral"]

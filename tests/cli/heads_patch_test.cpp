@@ -92,5 +92,16 @@ TEST_F(HeadsPatch, SaysInOneLineWhatIsWrong) {
   expect_error(patch(std::string(kAnswers) + "-i file"), 2, "-i");
 }
 
+TEST(PatchTokenLabelsVerb, NamesTheToken) {
+  const std::string patch =
+      "heads patch '" + std::string(goldens_folder()) +
+      "/labels/bert_words' --clean 'the cat sees a house' --corrupt 'two cat sees a house' "
+      "--answer B-PER --wrong O ";
+  EXPECT_THAT(run_tool(patch + "--token 3").out, HasSubstr(" rather than 'O' (O), of token 3, sees\n"));
+  EXPECT_EQ(nlohmann::json::parse(run_tool(patch + "--token 3 --json").out)["token"], 3);
+  expect_error(run_tool(patch), 2, "gives labels to tokens, so name one of 0 to 6");
+  expect_error(run_tool(patch + "--token 7"), 2, "there is no token 7");
+}
+
 }  // namespace
 }  // namespace mh

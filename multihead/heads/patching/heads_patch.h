@@ -88,8 +88,8 @@ struct PatchReport {
 /// a visible part of it.
 inline constexpr double kLeastPatchDifference = 1e-4;
 
-/// Of a model that predicts words: a causal model, a translator, an encoder with a head for masked words; or of a classifier of texts,
-/// between two of its labels by their logits. Throws as
+/// Of a model that predicts words: a causal model, a translator, an encoder with a head for masked words; or of a classifier, between
+/// two labels of the text, or of one of its tokens, by their logits. Throws as
 /// read_patch_texts() does, UsageError when clean and corrupt score less than kLeastPatchDifference apart, on an option that
 /// cannot be and on sites that the model does not have; Error when a score is not finite.
 PatchReport heads_patch(const ModelFolder& folder, const PatchQuestion& question,

@@ -7,6 +7,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/models/label_head.h"
 #include "multihead/models/next_words.h"
 #include "multihead/nn/list_sites.h"
 #include "multihead/tensor/cosine.h"
@@ -92,9 +93,12 @@ class LabelReader final : public PatchReader {
     const Var states = model().read(context, batch.view(), Sequences());
     const ConstMatrixView logits = model().label_logits(context, states, batch.view()).value();
     std::vector<AnswerScores> scores;
-    for (int64_t copy = 0; copy < copies; ++copy)
+    const LabelHead& head = *model().label_head();
+    for (int32_t copy = 0; copy < copies; ++copy) {
+      const int64_t row = head.row(batch.ragged, copy, texts_.predicting);
       scores.push_back(
-          {.answer = logits(copy, *texts_.answer.token), .wrong = logits(copy, *texts_.wrong.token)});
+          {.answer = logits(row, *texts_.answer.token), .wrong = logits(row, *texts_.wrong.token)});
+    }
     return scores;
   }
 

@@ -40,6 +40,14 @@ void refuse_prefix(const PatchQuestion& question) {
         "`prefix`: this model translates nothing, so that no target begins with it; leave it out");
 }
 
+void refuse_position(const PatchQuestion& question) {
+  if (question.position)
+    throw UsageError(
+        "a token is named for a classifier of tokens alone; of this model the place of the answer is known, "
+        "so "
+        "leave it out");
+}
+
 bool begins_word(std::string_view text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text[0])) != 0 ||
       std::ispunct(static_cast<unsigned char>(text[0])) != 0)
@@ -115,10 +123,17 @@ void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, 
 }
 
 void read_label_answers(const Labels& labels, const PatchQuestion& question, PatchTexts& texts) {
-  if (labels.of == LabelsOf::kTokens)
-    throw UsageError(
-        "this classifier gives labels to tokens; patching asks for one of a text, so take a classifier of "
-        "texts");
+  if (labels.of == LabelsOf::kTokens) {
+    const auto tokens = std::ssize(texts.clean.ids);
+    if (!question.position || *question.position < 0 || *question.position >= tokens) {
+      throw UsageError(fmt::format(
+          "this classifier gives labels to tokens, so name one of 0 to {} whose label is asked for "
+          "(`multihead tokenize` shows them){}",
+          tokens - 1, question.position ? fmt::format("; there is no token {}", *question.position) : ""));
+    }
+    texts.predicting = *question.position;
+    texts.of_token = true;
+  }
   const auto answer = [&](const std::string& text) {
     const int32_t number = labels.number_of(text);
     return PatchAnswer{
@@ -178,6 +193,7 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
   const bool translator = translates(folder);
   const LanguagePair pair = language_pair(folder, languages);
   if (!translator) refuse_prefix(question);
+  if (!folder.labels || folder.labels->of != LabelsOf::kTokens) refuse_position(question);
   const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
   std::vector<TextTokens> read = read_lines(
       TextReader(
@@ -218,6 +234,7 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
 PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& question,
                             const PatchRemark& remark) {
   refuse_prefix(question);
+  refuse_position(question);
   std::vector<TextTokens> read =
       sentence_tokens(model, std::vector<std::string>{question.clean, question.corrupt},
                       {.from = {.one = "text"}, .remark = remark, .whole = true});

@@ -3,7 +3,7 @@
 //
 //   a causal model        the word after the text
 //   a translator          the first word of the target, or the one after `prefix`
-//   a classifier of texts one of its labels, by its name or number
+//   a classifier          one of its labels, by its name or number; of a classifier of tokens that of the token at `position`
 //   an encoder            the word in the place of the mask token (folders/mask_token.h), which the text has once
 #pragma once
 
@@ -20,8 +20,9 @@ namespace mh {
 
 struct PatchQuestion {
   std::string clean, corrupt;
-  std::string answer, wrong;  // words; of a sentence model texts
-  std::string prefix = {};    // of a translator: what its decoder has read, the same in all runs
+  std::string answer, wrong;         // words; of a sentence model texts
+  std::string prefix = {};           // of a translator: what its decoder has read, the same in all runs
+  std::optional<int> position = {};  // of a classifier of tokens: whose label is asked for, counted from 0
 };
 
 /// A text as the model reads it.
@@ -44,6 +45,7 @@ struct PatchTexts {
   PatchText clean, corrupt;
   PatchText target = {};   // of a translator: what the decoder reads, the start token first
   int32_t predicting = 0;  // the position whose state predicts the answer, of a translator in the target
+  bool of_token = false;   // the answers are labels of the token there
   PatchAnswer answer, wrong;
 };
 
@@ -52,11 +54,12 @@ using PatchRemark = std::function<void(const std::string&)>;
 /// Reads the texts for a model that predicts words. The tokens of an answer are those that it has in its place in the clean
 /// text: between two words a space is put where neither has one. `remark` hears which answers have several tokens. Throws
 /// UsageError on texts of different lengths, on a model that predicts no words, a prefix for a model that translates nothing,
-/// masks that are not there, are several or stand at different positions, and on answers of no tokens, of the unknown token, or
+/// masks that are not there, are several or stand at different positions, a token that a classifier of tokens has not or another model
+/// is asked for, and on answers of no tokens, of the unknown token, or
 /// of the same first token; FormatError on texts that are not UTF-8 or longer than the model reads.
 PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
                             const TextLanguages& languages, const PatchRemark& remark);
-/// The same for a model that makes vectors; answers are left to the reader of vectors. Throws UsageError on a prefix, on answers
+/// The same for a model that makes vectors; answers are left to the reader of vectors. Throws UsageError on a prefix or a token, on answers
 /// without text or that are the same, and on texts of different lengths.
 PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& question,
                             const PatchRemark& remark);

@@ -26,6 +26,7 @@ std::string patch_json(const PatchReport& patching, const std::string& model) {
   HeadsJson json = json_of_model(model);
   json["what"] = name_of(patching.part, kPatchedPartNames);
   json["measure"] = name_of(patching.score, kPatchScoreNames);
+  if (patching.texts.of_token) json["token"] = patching.texts.predicting;
   json["answer"] = json_of_answer(patching.texts.answer);
   json["wrong"] = json_of_answer(patching.texts.wrong);
   for (const auto& [name, text, scores] :
