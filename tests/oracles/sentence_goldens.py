@@ -18,12 +18,19 @@ from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
+from transformers import BertModel, ElectraModel, NomicBertModel, PreTrainedTokenizerFast, RobertaModel
 
 WORDS = "two dogs run in the garden a cat sees small birds and sleeps under big trees . ,".split()
 # Empty, unknown words, capitals, longer than each model reads.
 SENTENCES = ["two dogs run .", "", "the cat", "Two Dogs RUN in the garden", "a zebra sees a small cat .", " ".join(WORDS * 2),
              "birds sleep", "the big cat sleeps under the trees , and two small birds run in the garden ."]
+# What the sizes of these models are besides those of all; rotary positions need an even size of heads.
+SIZES = {
+    BertModel: dict(max_position_embeddings=31),
+    RobertaModel: dict(max_position_embeddings=32, type_vocab_size=1),
+    ElectraModel: dict(max_position_embeddings=31, embedding_size=9),
+    NomicBertModel: dict(max_position_embeddings=31, hidden_size=12, layer_norm_eps=1e-5),
+}
 MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 
 
@@ -39,9 +46,7 @@ def transformer(folder, kind, longest, **settings):
                                    sep_token="[SEP]", model_max_length=longest)
     sizes = dict(vocab_size=len(vocabulary), hidden_size=14, num_hidden_layers=2, num_attention_heads=2,
                  intermediate_size=23, pad_token_id=0)
-    config = BertConfig(max_position_embeddings=31, **sizes) if kind is BertModel else RobertaConfig(
-        max_position_embeddings=32, type_vocab_size=1, **sizes)
-    model = kind(config)
+    model = kind(kind.config_class(**sizes | SIZES[kind]))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter + 0.3 * torch.randn_like(parameter))
@@ -79,6 +84,8 @@ def main():
         ("dense", RobertaModel, 29, {}, lambda: [Pooling(14, "mean"), Dense(14, 11), Normalize(),
                                                   Dense(11, 9, bias=False, activation_function=torch.nn.Identity())]),
         ("plain", BertModel, 17, {}, None),
+        ("electra", ElectraModel, 19, {}, lambda: [Pooling(14, "mean"), Normalize()]),
+        ("nomic", NomicBertModel, 23, {}, lambda: [Pooling(12, "mean"), Normalize()]),
     ]:
         with tempfile.TemporaryDirectory() as scratch:
             base = transformer(pathlib.Path(scratch), kind, longest, **settings)

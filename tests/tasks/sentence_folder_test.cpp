@@ -30,6 +30,8 @@ TEST_F(SentenceFolder, VectorsAreThoseOfSentenceTransformers) {
   expect_near(vectors_of(test::kSentenceFolders / "modes"), "modes", 6 * 14);
   expect_near(vectors_of(test::kSentenceFolders / "dense"), "dense", 9);
   expect_near(vectors_of(test::kSentenceFolders / "plain"), "plain", 14);
+  expect_near(vectors_of(test::kSentenceFolders / "electra"), "electra", 14);  // embeddings of 9 numbers
+  expect_near(vectors_of(test::kSentenceFolders / "nomic"), "nomic", 12);
 }
 
 TEST_F(SentenceFolder, EachModeAloneUnderItsNewAndItsOldName) {
