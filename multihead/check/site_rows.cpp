@@ -10,6 +10,7 @@
 #include "multihead/generate/generate.h"
 #include "multihead/generate/translate.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/models/label_head.h"
 #include "multihead/models/next_words.h"
 #include "multihead/nn/stack_cache.h"
 
@@ -75,6 +76,8 @@ void read_in_steps(const LanguageModel& model, const Batch& text, const Batch& t
     tape.clear();
     const Var states = model.extend(context, step.ids, {.rows = &step.added, .sources = sources}, cache);
     if (model.predicts()) NextWords(model.vocabulary(), context, states, cache.new_places()).logits();
+    if (model.label_head() != nullptr && model.label_head()->of_tokens())
+      model.label_logits(context, states, {.ids = step.ids, .ragged = &step.added, .sentences = {}});
     for (const SiteShape& site : model.sites()) {
       if (site.rows != SiteRows::kTarget) continue;  // read with the source
       const KeptValue& kept = values.kept(site.name);
@@ -100,8 +103,8 @@ RowsOfSites rows_of_sites(const ModelFolder& folder, const CheckTexts& texts, Ch
       };
       read(*folder.model, one(texts.ids), one(texts.targets), rows);
     }
-  } else if (folder.model->kind() != ModelKind::kEncoder) {
-    read_in_steps(folder.language_model(), text, target, rows);
+  } else if (const auto* const decodes = dynamic_cast<const LanguageModel*>(folder.model.get())) {
+    read_in_steps(*decodes, text, target, rows);
   }
   return rows;
 }

@@ -86,7 +86,8 @@ bool has_own_output(const TensorFiles& files, std::string_view output,
 
 KnownKeys causal_keys() {
   constexpr std::string_view kWhy = "expected a decoder whose tokens see themselves and those before them";
-  return {.rules = {{.key = "is_decoder"},  // it is one, whatever this says
+  return {.obeyed = {"token_classification_bias"},  // decoder_plan()
+          .rules = {{.key = "is_decoder"},          // it is one, whatever this says
                     {.key = "is_causal", .harmless = "[true]", .refused = kWhy},
                     {.key = "use_bidirectional_attention", .harmless = "[false]", .refused = kWhy},
                     {.key = "bidirectional", .harmless = "[false]", .refused = kWhy}}};

@@ -73,6 +73,14 @@ void require_file(const fs::path& folder, const char* name) {
                   ENOENT);
 }
 
+void refuse_classifier(const ModelFolder& folder) {
+  if (!folder.labels || folder.model->predicts()) return;
+  throw UsageError(
+      fmt::format("{} holds a {} model, which predicts no next token but gives labels (multihead classify); "
+                  "name a translator or a causal model",
+                  folder.path.string(), folder.model_type));
+}
+
 bool holds_model(const fs::path& path) {
   return is_there(path / kConfigFile) &&
          (is_there(path / kWeightsFile) || is_there(path / kWeightsIndexFile));
@@ -108,6 +116,7 @@ std::string ModelFolder::remark() const {
 }
 
 LanguageModel& ModelFolder::language_model() const {
+  refuse_classifier(*this);
   if (auto* found = dynamic_cast<LanguageModel*>(model.get()); found != nullptr && found->predicts())
     return *found;
   throw UsageError(
@@ -116,6 +125,7 @@ LanguageModel& ModelFolder::language_model() const {
 }
 
 LanguageModel& ModelFolder::causal_model() const {
+  refuse_classifier(*this);
   const ModelKind kind = model->kind();
   if (kind == ModelKind::kCausal && model->predicts()) return language_model();
   throw UsageError(

@@ -102,7 +102,7 @@ TextTokens TextReader::read(const std::string& first, const std::string& second)
 
 void TextReader::check_pairs() const {
   const std::string path = folder_.path.string();
-  if (folder_.model->kind() != ModelKind::kEncoder) {
+  if (folder_.model->kind() != ModelKind::kEncoder && !folder_.labels) {
     throw UsageError(
         fmt::format("{} holds a {} model, which does not read two texts as one sequence; leave the second "
                     "text out, or name an encoder such as BERT",

@@ -61,7 +61,7 @@ class TextReader {
   /// Two texts as one sequence, with the token types of the tokenizer's template, if the model has types. Throws
   /// UsageError as check_pairs() does, FormatError on a text that is not UTF-8.
   TextTokens read(const std::string& first, const std::string& second) const;
-  /// Throws UsageError, saying why, when the model does not read two texts as one sequence: only encoders do
+  /// Throws UsageError, saying why, when the model does not read two texts as one sequence: only encoders and classifiers do
   /// whose tokenizer has a template for a pair and whose longest sequence has room for one.
   void check_pairs() const;
 

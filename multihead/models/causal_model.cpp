@@ -34,6 +34,13 @@ std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNam
         fmt::format("logit_soft_cap is {}; expected a positive number, for example 30, or leave it unset",
                     *config.logit_soft_cap));
   }
+  if (config.labels) {
+    check_range(found, "labels", config.labels->labels, 1, 1 << 16);
+    if (config.predicts)
+      found.emplace_back("a classifier has labels in the place of an output layer; set predicts to no");
+    if (config.labels->rows == LabelRows::kPooled)
+      found.emplace_back("labels are made of what a pooler gives, and a decoder has none");
+  }
   for (const auto& [name, id] : {std::pair{names.pad_id, config.pad_id},
                                  {names.eos_id, config.eos_id},
                                  {names.start_id, config.start_id}}) {
@@ -60,7 +67,10 @@ CausalModel::CausalModel(const CausalConfig& config, DropoutStreams streams)
                        ? std::make_unique<Parameter>(1, config.embedding.vocabulary)
                        : nullptr),
       stack_(config.stack, streams),
-      head_("decoder", output_ ? *output_ : embedding_.table(), output_bias_.get(), config.logit_soft_cap) {}
+      head_("decoder", output_ ? *output_ : embedding_.table(), output_bias_.get(), config.logit_soft_cap),
+      labels_(config.labels ? std::make_unique<LabelHead>("decoder", *config.labels, config.embedding.d_model,
+                                                          config.pad_id)
+                            : nullptr) {}
 
 void CausalModel::initialise(uint64_t seed) {
   Random random(seed);
@@ -91,6 +101,8 @@ ModelFacts CausalModel::facts() const {
 }
 
 const VocabularyHead& CausalModel::vocabulary() const {
+  if (labels_)
+    throw UsageError("this model is a classifier: it gives labels, and no words that follow a text");
   if (!config_.predicts)
     throw UsageError("this model has no output layer; take one that was saved with it (...ForCausalLM)");
   return head_;
@@ -126,6 +138,7 @@ void CausalModel::visit(const ParameterVisitor& visitor) {
   if (output_bias_) visitor("output_bias", *output_bias_);
   if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
   stack_.visit(visitor);
+  if (labels_) labels_->visit(visitor);
 }
 
 }  // namespace mh

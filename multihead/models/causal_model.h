@@ -1,5 +1,6 @@
 // CausalModel: a decoder without an encoder (GPT-2, Radford et al. 2019; Llama, Touvron et al. 2023). Each
-// token sees itself and the tokens before it, and the model says which token comes next.
+// token sees itself and the tokens before it, and the model says which token comes next. A classifier has a layer of labels in
+// the place of the output layer (LlamaForSequenceClassification).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "multihead/models/config_names.h"
+#include "multihead/models/label_head.h"
 #include "multihead/models/language_model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
@@ -27,6 +29,7 @@ struct CausalConfig {
   bool output_bias = false;                  // whether the output layer has one, [1, V], which is not trained
   bool predicts = true;                      // no: there is no output layer, and only states come out
   std::optional<float> logit_soft_cap = {};  // logits l become cap tanh(l / cap); unset: they are not capped
+  std::optional<LabelConfig> labels = {};    // set: it is a classifier, and predicts is no; unset: it is none
   int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 
@@ -52,6 +55,7 @@ class CausalModel final : public LanguageModel {
   bool predicts() const override { return config_.predicts; }
   /// Throws UsageError when the model predicts nothing.
   const VocabularyHead& vocabulary() const override;
+  const LabelHead* label_head() const override { return labels_.get(); }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;
   Var extend(Context& context, std::span<const int32_t> tokens, const NewRows& rows,
@@ -72,6 +76,7 @@ class CausalModel final : public LanguageModel {
   std::unique_ptr<Parameter> output_bias_;  // [1, V]; null: none
   Stack stack_;
   VocabularyHead head_;
+  std::unique_ptr<LabelHead> labels_;
 };
 
 }  // namespace mh

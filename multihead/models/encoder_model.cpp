@@ -66,7 +66,8 @@ EncoderModel::EncoderModel(const EncoderConfig& config, DropoutStreams streams)
       stack_(config.stack, streams),
       pooler_(config.pooler ? std::make_unique<Dense>(config.stack.d_model, config.stack.d_model) : nullptr),
       words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr),
-      labels_(config.labels ? std::make_unique<LabelHead>("encoder", *config.labels, config.stack.d_model)
+      labels_(config.labels ? std::make_unique<LabelHead>("encoder", *config.labels, config.stack.d_model,
+                                                          config.pad_id)
                             : nullptr) {}
 
 Var EncoderModel::states(Context& context, const Sequences& tokens) const {

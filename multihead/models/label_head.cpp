@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "multihead/autograd/ops.h"
@@ -39,19 +40,38 @@ Var first_rows(Tape& tape, Var states, const Sequences& tokens) {
   return take_rows(tape, states, rows);
 }
 
-LabelHead::LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model)
+LabelHead::LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model, int32_t pad_id)
     : stack_(stack),
       config_(config),
+      pad_id_(pad_id),
       dense_(config.dense ? std::make_unique<Dense>(d_model, d_model, config.dense->biases) : nullptr),
       w_(d_model, config.labels),
       b_(1, config.labels),
-      output_({&w_}, {&b_}) {
+      output_({&w_}, config.bias ? std::vector<const Parameter*>{&b_} : std::vector<const Parameter*>()) {
   if (config.dense && config.dense->norm) norm_.emplace(*config.dense->norm, d_model);
+}
+
+int32_t LabelHead::position(std::span<const int32_t> ids) const {
+  if (config_.rows != LabelRows::kLast) return 0;
+  const auto last = std::find_if(ids.rbegin(), ids.rend(), [&](int32_t id) { return id != pad_id_; });
+  return std::max(0, static_cast<int32_t>(ids.rend() - last) - 1);
+}
+
+std::vector<int32_t> LabelHead::text_rows(const Sequences& tokens) const {
+  require_tokens(tokens);
+  const Ragged& ragged = *tokens.ragged;
+  std::vector<int32_t> rows;
+  for (int32_t s = 0; s < ragged.sequences(); ++s) {
+    const auto begin = static_cast<size_t>(ragged.begin(s)), count = static_cast<size_t>(ragged.length(s));
+    rows.push_back(ragged.begin(s) + position(tokens.ids.subspan(begin, count)));
+  }
+  return rows;
 }
 
 Var LabelHead::logits(Context& context, Var rows, const Sequences& tokens) const {
   Tape& tape = context.tape;
-  Var h = config_.rows == LabelRows::kFirst  ? first_rows(tape, rows, tokens)
+  const bool one_row = config_.rows == LabelRows::kFirst || config_.rows == LabelRows::kLast;
+  Var h = one_row                            ? take_rows(tape, rows, text_rows(tokens))
           : config_.rows == LabelRows::kMean ? mean_rows(tape, rows, tokens)
                                              : rows;
   if (dense_) {
@@ -78,7 +98,7 @@ void LabelHead::visit(const ParameterVisitor& visitor) {
     if (norm_) norm_->visit("labels.norm", visitor);
   }
   visitor("labels.w", w_);
-  visitor("labels.b", b_);
+  if (config_.bias) visitor("labels.b", b_);
 }
 
 }  // namespace mh

@@ -1,16 +1,18 @@
-// LabelHead: from the last states of an encoder to labels, of each text or of each token. With r the row that is read,
+// LabelHead: from the last states of a stack to labels, of each text or of each token. With r the row that is read,
 //
 //   logits = h W + b,   h = r, or Norm(activation(r W_d + b_d))
 //
 // as the classes ...ForSequenceClassification and ...ForTokenClassification of transformers have them: BERT reads what its
-// pooler gives, RoBERTa, DistilBERT, ELECTRA, MPNet and ModernBERT have the layer W_d.
+// pooler gives, RoBERTa, DistilBERT, ELECTRA, MPNet and ModernBERT have the layer W_d, and decoders read the last token, which alone has
+// seen the whole text, and have no b.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "multihead/autograd/affine.h"
 #include "multihead/base/ragged.h"
@@ -26,7 +28,8 @@ enum class LabelRows {
   kTokens,  // the state of each token
   kFirst,   // of a text the first state
   kMean,    // the mean of its states
-  kPooled   // what the model's pooler gives
+  kPooled,  // what the model's pooler gives
+  kLast     // the state of its last token that is not the padding token; of padding tokens alone the first
 };
 
 /// The layer before the output.
@@ -40,12 +43,14 @@ struct LabelConfig {
   int32_t labels = 2;
   LabelRows rows = LabelRows::kFirst;
   std::optional<LabelDense> dense = {};
+  bool bias = true;  // whether there is b
 };
 
 class LabelHead {
  public:
-  /// stack: "encoder", of whose states it makes labels. REQUIRES: it outlives this.
-  LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model);
+  /// stack: "encoder" or "decoder", of whose states it makes labels. REQUIRES: it outlives this. pad_id: the padding token of
+  /// LabelRows::kLast; -1: there is none.
+  LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model, int32_t pad_id);
 
   const LabelConfig& config() const { return config_; }
   /// Whether each token gets labels, and not each text.
@@ -54,7 +59,10 @@ class LabelHead {
   int64_t row(const Ragged& tokens, int32_t sequence, int32_t position) const {
     return of_tokens() ? tokens.begin(sequence) + position : sequence;
   }
-  /// That of its logits.
+  /// The position whose state alone stands for a text of these tokens: of LabelRows::kLast the last one, else the first. REQUIRES:
+  /// there is a token.
+  int32_t position(std::span<const int32_t> ids) const;
+  /// The site of its logits.
   Site site() const { return {stack_, of_tokens() ? SitePart::kTokenLabels : SitePart::kLabels}; }
   /// The logits, a site: [S, labels] of texts or [N, labels] of tokens. rows: the last states [N, d_model], or where those are
   /// pooled [S, d_model]. Throws UsageError on a text without tokens, Error when the logits are not finite.
@@ -62,8 +70,11 @@ class LabelHead {
   void visit(const ParameterVisitor& visitor);
 
  private:
+  std::vector<int32_t> text_rows(const Sequences& tokens) const;
+
   std::string_view stack_;
   LabelConfig config_;
+  int32_t pad_id_;
   std::unique_ptr<Dense> dense_;
   std::optional<NormLayer> norm_;
   Parameter w_, b_;  // [d_model, labels], [1, labels]

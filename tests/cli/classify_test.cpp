@@ -89,6 +89,12 @@ TEST(ClassifyVerb, RefusesWhatItCannotDo) {
   expect_error(run_tool(classify("bert_pairs") + "--text a --top 0"), 2, "--top: expected");
   expect_error(run_tool("translate '" + (kGoldens / "labels" / "bert_pairs").string() + "'", "a\n"), 2,
                "which does not translate");
+  const std::string decoder = "'" + (kGoldens / "labels" / "llama_pairs").string() + "' ";
+  for (const char* verb : {"generate ", "generate --chat ", "score "}) {
+    expect_error(run_tool(verb + decoder, "a\n"), 2,
+                 "a llama model, which predicts no next token but gives labels (multihead classify)");
+  }
+  expect_error(run_tool(classify("gpt2_words") + "--text a --text-pair b"), 2, "leave the second texts out");
 }
 
 }  // namespace

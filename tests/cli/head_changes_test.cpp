@@ -39,6 +39,8 @@ class HeadChanges : public SmallFolder {
         {"fill " + golden("fill/bert") + "--text 'The [MASK] dogs.' ", "", "encoder.1.self_attention", 5},
         {"classify " + golden("labels/bert_pairs") + "--text 'The dogs.' ", "", "encoder.0.self_attention",
          2},
+        {"classify " + golden("labels/gpt2_words") + "--text 'The dogs.' --json ", "",
+         "decoder.0.self_attention", 3},
         {"embed " + golden("sentences/dense") + "--quiet ", "the cat\n", "encoder.1.self_attention", 2},
     };
   }

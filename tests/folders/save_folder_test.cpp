@@ -95,15 +95,14 @@ TEST_P(SavedFamily, IsReadFromMemory) {
               ThrowsMessage<FileError>(HasSubstr("memory has no config.json")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, SavedFamily,
-                         testing::Values("bert/encoder", "bert/masked", "bert/classifier",
-                                         "distilbert/masked", "roberta/masked", "gpt2/tied", "gpt2/no_prefix",
-                                         "gpt2/untied_shards_bf16", "llama/tied_grouped",
-                                         "llama/llama3_one_key_f16", "llama/untied_biased_linear_bf16",
-                                         "mistral/window", "qwen2/some_windows", "qwen3/tied",
-                                         "roberta/camembert", "electra/masked", "mpnet/masked",
-                                         "modernbert/masked", "modernbert/encoder", "modernbert/classifier",
-                                         "nomic_bert/masked", "nomic_bert/encoder"));
+INSTANTIATE_TEST_SUITE_P(
+    Families, SavedFamily,
+    testing::Values("bert/encoder", "bert/masked", "bert/classifier", "distilbert/masked", "roberta/masked",
+                    "gpt2/tied", "gpt2/no_prefix", "gpt2/untied_shards_bf16", "llama/tied_grouped",
+                    "llama/llama3_one_key_f16", "llama/untied_biased_linear_bf16", "mistral/window",
+                    "qwen2/some_windows", "qwen3/tied", "roberta/camembert", "electra/masked", "mpnet/masked",
+                    "modernbert/masked", "modernbert/encoder", "modernbert/classifier", "nomic_bert/masked",
+                    "nomic_bert/encoder", "labels/llama_pairs", "labels/gpt2_words"));
 
 // Runs only when MULTIHEAD_PYTHON names a Python with torch and transformers (`make oracles`).
 class SlowSavedOracle : public SavedFamily {};
@@ -121,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Families, SlowSavedOracle,
                          testing::Values("bert/masked", "distilbert/masked", "roberta/xlm", "gpt2/tied",
                                          "llama/tied_grouped", "mistral/window", "qwen2/some_windows",
                                          "qwen3/tied", "mpnet/masked", "modernbert/masked", "electra/masked",
-                                         "nomic_bert/masked"));
+                                         "nomic_bert/masked", "labels/llama_pairs", "labels/gpt2_words"));
 
 // Of heads that a format cannot hold: refused before anything is written, or in our own format.
 TEST(SavedHeads, OwnFormatHoldsWhatTheFamilyCannot) {

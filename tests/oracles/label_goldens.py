@@ -1,6 +1,7 @@
 """Makes tests/goldens/labels: tiny random classifiers of texts and of tokens as transformers writes them, the logits that it computes
 with them in double precision, and the gradients of one label's logits (their sum over the batch) by the table of
-embeddings. bert_pairs, bert_words and roberta_texts have a tokenizer, too, and what pipelines of transformers say of texts.
+embeddings. bert_pairs, bert_words, roberta_texts, llama_pairs and gpt2_words have a tokenizer, too, and what pipelines of
+transformers say of texts. Of the decoders that classify texts two sequences end with padding tokens, which their rule passes over.
 
   scripts/python torch transformers tokenizers safetensors numpy && .venv/bin/python tests/oracles/label_goldens.py [FOLDER [NAME...]]
 """
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 import transformers
 from safetensors.numpy import save_file
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     BertForSequenceClassification,
     BertForTokenClassification,
@@ -26,15 +27,33 @@ from transformers import (
     ElectraForPreTraining,
     ElectraForSequenceClassification,
     ElectraForTokenClassification,
+    Gemma2ForTokenClassification,
+    Gemma3TextForSequenceClassification,
+    GPT2ForSequenceClassification,
+    GPT2ForTokenClassification,
+    GPTNeoForSequenceClassification,
+    GPTNeoForTokenClassification,
+    GPTNeoXForSequenceClassification,
+    GPTNeoXForTokenClassification,
+    LlamaForSequenceClassification,
+    LlamaForTokenClassification,
+    MistralForSequenceClassification,
     ModernBertForSequenceClassification,
     ModernBertForTokenClassification,
     MPNetForSequenceClassification,
     MPNetForTokenClassification,
     NomicBertForSequenceClassification,
     NomicBertForTokenClassification,
+    Olmo2ForSequenceClassification,
+    OPTForSequenceClassification,
+    Phi3ForSequenceClassification,
+    PhiForTokenClassification,
     PreTrainedTokenizerFast,
+    Qwen2ForTokenClassification,
+    Qwen3ForSequenceClassification,
     RobertaForSequenceClassification,
     RobertaForTokenClassification,
+    SmolLM3ForSequenceClassification,
     XLMRobertaForSequenceClassification,
     pipeline,
 )
@@ -49,6 +68,17 @@ MODERN = dict(vocab_size=97, max_position_embeddings=29, hidden_size=18, num_hid
               intermediate_size=13, local_attention=4, pad_token_id=0, layer_types=["sliding_attention", "full_attention"])  # fmt: skip
 DEBERTA = BERT | dict(relative_attention=True, pos_att_type=["c2p", "p2c"], share_att_key=True, position_buckets=6,
                       norm_rel_ebd="layer_norm", position_biased_input=False, type_vocab_size=0)  # fmt: skip
+LLAMA = dict(vocab_size=97, max_position_embeddings=37, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+             head_dim=6, intermediate_size=13, bos_token_id=0, eos_token_id=2, pad_token_id=1)  # fmt: skip
+GPT2 = dict(vocab_size=97, n_positions=37, n_embd=15, n_layer=2, n_head=3, n_inner=13, bos_token_id=0, eos_token_id=2, pad_token_id=1)
+PHI = {key: value for key, value in LLAMA.items() if key != "head_dim"} | dict(hidden_size=24, num_attention_heads=3, num_key_value_heads=1)
+GEMMA = LLAMA | dict(sliding_window=4, layer_types=["sliding_attention", "full_attention"])
+NEO = dict(vocab_size=97, max_position_embeddings=37, hidden_size=15, num_layers=2, num_heads=3, intermediate_size=13, window_size=4,
+           attention_types=[[["global", "local"], 1]], bos_token_id=0, eos_token_id=2, pad_token_id=1)  # fmt: skip
+NEOX = dict(vocab_size=97, max_position_embeddings=37, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=13,
+            bos_token_id=0, eos_token_id=2, pad_token_id=1)  # fmt: skip
+OPT = dict(vocab_size=97, max_position_embeddings=37, hidden_size=15, num_hidden_layers=2, num_attention_heads=3, ffn_dim=13,
+           word_embed_proj_dim=15, bos_token_id=0, eos_token_id=2, pad_token_id=1)  # fmt: skip
 
 
 def names(*labels):
@@ -81,14 +111,53 @@ MODELS = {
     "modernbert_mean": (ModernBertForSequenceClassification,
                         MODERN | dict(num_labels=5, classifier_pooling="mean", classifier_activation="silu")),
     "modernbert_tokens": (ModernBertForTokenClassification, MODERN | dict(num_labels=5)),
+    "llama_pairs": (LlamaForSequenceClassification, LLAMA | dict(vocab_size=72) | names("entailment", "neutral", "contradiction")),
+    "llama_reward": (LlamaForSequenceClassification, LLAMA | dict(num_labels=1, pad_token_id=None, problem_type="regression")),
+    "llama_tokens": (LlamaForTokenClassification, LLAMA | dict(num_labels=7, attention_bias=True)),
+    "llama_tokens_no_bias": (LlamaForTokenClassification, LLAMA | dict(num_labels=2, token_classification_bias=False)),
+    "mistral_texts": (MistralForSequenceClassification, LLAMA | dict(num_labels=5, sliding_window=3)),
+    "qwen2_tokens": (Qwen2ForTokenClassification, {**PHI, "tie_word_embeddings": True} | names("O", "B-PER", "I-PER")),
+    "qwen3_ranker": (Qwen3ForSequenceClassification, LLAMA | dict(num_labels=1, tie_word_embeddings=True)),
+    "gemma2_tokens": (Gemma2ForTokenClassification, GEMMA | dict(num_labels=3, query_pre_attn_scalar=6)),
+    "gemma3_texts": (Gemma3TextForSequenceClassification,
+                     GEMMA | dict(query_pre_attn_scalar=6, problem_type="multi_label_classification") | names("joy", "anger", "fear", "love")),
+    "gemma3_both_sides": (Gemma3TextForSequenceClassification,
+                          GEMMA | dict(num_labels=3, query_pre_attn_scalar=6, use_bidirectional_attention=True)),
+    "phi_tokens": (PhiForTokenClassification, PHI | dict(num_labels=3)),
+    "phi3_texts": (Phi3ForSequenceClassification, PHI | dict(num_labels=2)),
+    "olmo2_texts": (Olmo2ForSequenceClassification, PHI | dict(num_labels=3)),
+    "smollm3_texts": (SmolLM3ForSequenceClassification, PHI | dict(num_labels=3, no_rope_layers=[1, 0])),
+    "gpt2_texts": (GPT2ForSequenceClassification, GPT2 | names("NEGATIVE", "POSITIVE")),
+    "gpt2_words": (GPT2ForTokenClassification, GPT2 | dict(vocab_size=290) | names("O", "B-PER", "I-PER")),
+    "gpt_neo_texts": (GPTNeoForSequenceClassification, NEO | dict(num_labels=3)),
+    "gpt_neo_tokens": (GPTNeoForTokenClassification, NEO | dict(num_labels=2)),
+    "gpt_neox_texts": (GPTNeoXForSequenceClassification, NEOX | dict(num_labels=3)),
+    "gpt_neox_tokens": (GPTNeoXForTokenClassification, NEOX | dict(num_labels=2)),
+    "opt_texts": (OPTForSequenceClassification, OPT | dict(num_labels=3)),
 }  # fmt: skip
 LABEL = 0  # whose gradients are kept
 TEXTS = ["two dogs run.", "a", "the cat sees a small, odd house!", "Naïve 漢字 <s> x"]
 PAIRS = ["dogs walk", "the cat sees nothing", "a", "two dogs"]  # a pipeline leaves out an empty one
 
 
+def make_byte_tokenizer(folder):
+    """Byte-pair encoding as GPT-2's, without special tokens around a text."""
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    t.post_processor = processors.ByteLevel(trim_offsets=True)
+    t.decoder = decoders.ByteLevel()
+    t.train_from_iterator(
+        [line for line in TEXTS[:3] + PAIRS for _ in range(3)],
+        trainers.BpeTrainer(vocab_size=290, special_tokens=["<s>", "<pad>", "</s>"], show_progress=False,
+                            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))  # fmt: skip
+    PreTrainedTokenizerFast(tokenizer_object=t, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=37,
+                            model_input_names=["input_ids", "attention_mask"]).save_pretrained(folder)  # fmt: skip
+
+
 def make_tokenizer(folder, name):
-    """WordPiece of BERT's form; of RoBERTa's its template around the same pieces."""
+    """WordPiece of BERT's form; of RoBERTa's and Llama's their templates around the same pieces."""
+    if name.startswith("gpt2"):
+        return make_byte_tokenizer(folder)
     t = Tokenizer(models.WordPiece(unk_token="<unk>"))
     t.normalizer = normalizers.BertNormalizer(lowercase=True)
     t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -97,6 +166,9 @@ def make_tokenizer(folder, name):
                           trainers.WordPieceTrainer(vocab_size=90, special_tokens=special, show_progress=False))  # fmt: skip
     if name.startswith("roberta"):
         t.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=False)
+    elif name.startswith("llama"):
+        t.post_processor = processors.TemplateProcessing(
+            single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 0)])
     else:
         t.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 2)])
@@ -159,7 +231,8 @@ def make(root, name):
     folder = root / name
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder)
-    said = {"bert_pairs": said_of_texts, "roberta_texts": said_of_texts, "bert_words": said_of_words}.get(name)
+    said = {"bert_pairs": said_of_texts, "roberta_texts": said_of_texts, "bert_words": said_of_words, "llama_pairs": said_of_texts,
+            "gpt2_words": said_of_words}.get(name)  # fmt: skip
     if said is not None:
         make_tokenizer(folder, name)
         (root / f"{name}.texts.json").write_text(json.dumps(said(folder), indent=1) + "\n")
@@ -167,17 +240,21 @@ def make(root, name):
     config, random = model.config, np.random.default_rng(13)
     pad = config.pad_token_id
     lengths = [1, 5, 23, 11]
-    ids = [random.integers(pad + 1, config.vocab_size, n) for n in lengths]
+    ids = [random.integers((pad or 0) + 1, config.vocab_size, n) for n in lengths]
+    if hasattr(model, "score") and kind.__name__.endswith("SequenceClassification") and pad is not None and name != "gemma3_both_sides":
+        ids[1][-1:] = ids[3][-2:] = pad
     types = [random.integers(0, max(1, getattr(config, "type_vocab_size", 1)), n) for n in lengths]
     has_types = getattr(config, "type_vocab_size", 0) > 0
     rows = [row_logits(model, row, kinds if has_types else None) for row, kinds in zip(ids, types)]
     logits = torch.cat(rows)
-    if not name.startswith("modernbert"):  # whose padded rows, out of sight of all tokens, are NaN
+    # With windows padded rows, out of sight of all tokens, are NaN.
+    if pad is not None and not name.startswith(("modernbert", "mistral", "gemma")):
         padded = padded_logits(model, ids, types if has_types else None, pad)
-        torch.testing.assert_close(padded, logits)
+        torch.testing.assert_close(padded, logits, rtol=1e-5, atol=1e-5)  # softmax of decoders is in float32
     logits[:, LABEL].sum().backward()
     gradient = model.get_input_embeddings().weight.grad
-    gradient[pad] = 0
+    if pad is not None:
+        gradient[pad] = 0
     save_file({"lengths": np.array(lengths), "ids": np.concatenate(ids), "types": np.concatenate(types),
                "logits": logits.detach().numpy().astype(np.float32), "gradient": gradient.numpy().astype(np.float32)},
               root / f"{name}.golden.safetensors")  # fmt: skip

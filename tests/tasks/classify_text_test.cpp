@@ -11,6 +11,7 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/models/label_head.h"
 #include "tests/support/goldens.h"
 #include "tests/support/scratch_folder.h"
 
@@ -54,32 +55,40 @@ TEST_P(ClassifyText, ScoresAreThoseOfPipelines) {
 TEST_P(ClassifyText, CallsItsSite) {
   for (const std::string& text : column("text")) {
     SiteValues seen;
-    seen.keep("encoder.labels");
+    const std::string site = folder.model->label_head()->site().name();
+    seen.keep(site);
     const LabelRow found = classify_text(folder, {text}, {.sites = &seen})[0].rows[0];
-    const Tensor& logits = seen.value("encoder.labels");
+    const Tensor& logits = seen.value(site);
     ASSERT_EQ(logits.rows(), 1);
     for (size_t k = 0; k < found.logits.size(); ++k)
       EXPECT_EQ(logits(0, static_cast<int64_t>(k)), found.logits[k]);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Folders, ClassifyText, testing::Values("bert_pairs", "roberta_texts"),
+INSTANTIATE_TEST_SUITE_P(Folders, ClassifyText, testing::Values("bert_pairs", "roberta_texts", "llama_pairs"),
                          [](const auto& one) { return std::string(one.param); });
 
-TEST(ClassifyTokens, GivesLabelsToEachTokenOfTheText) {
-  const ModelFolder folder = load_model_folder(kGoldens / "labels" / "bert_words");
+class ClassifyTokens : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Folders, ClassifyTokens, testing::Values("bert_words", "gpt2_words"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_P(ClassifyTokens, GivesLabelsToEachTokenOfTheText) {
+  const ModelFolder folder = load_model_folder(kGoldens / "labels" / GetParam());
   const std::string text = "the cat sees a house!";
   const auto found = classify_text(folder, {text, "a"});
   ASSERT_EQ(found.size(), 2u);
   ASSERT_EQ(found[0].rows.size(), found[0].tokens.size());
   ASSERT_EQ(found[1].tokens.size(), 1u);
+  EXPECT_EQ(found[1].tokens[0].characters, std::pair(0, 1));
   std::string joined;
   for (const LabelledToken& token : found[0].tokens)
     joined += text.substr(static_cast<size_t>(token.characters.first),
                           static_cast<size_t>(token.characters.second - token.characters.first));
+  std::erase(joined, ' ');
   EXPECT_EQ(joined, "thecatseesahouse!");
   const nlohmann::json golden =
-      nlohmann::json::parse(read_file(kGoldens / "labels" / "bert_words.texts.json"));
+      nlohmann::json::parse(read_file(kGoldens / "labels" / (GetParam() + std::string(".texts.json"))));
+  ASSERT_EQ(found[0].rows.size(), golden.size());
   for (size_t t = 0; t < found[0].rows.size(); ++t) {
     const LabelRow& row = found[0].rows[t];
     EXPECT_EQ(folder.labels->names[static_cast<size_t>(row.best_first()[0])], golden[t]["entity"]);

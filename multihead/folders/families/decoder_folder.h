@@ -1,5 +1,5 @@
 // What the folders of causal decoders have in common: names of tensors with and without the model that ...ForCausalLM puts
-// before them, an output layer that may be tied or missing, and buffers that are no weights.
+// before them, an output layer that may be tied or missing, a layer of labels in its place, and buffers that are no weights.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,17 @@
 
 namespace mh {
 
-/// What a family calls its tensors. The tables have a row for each parameter but the output layer's, without `base`.
+/// What a family calls its tensors. The tables have a row for each parameter but those of the output layer and the labels,
+/// without `base`.
 struct DecoderNames {
   std::string_view model_type = {};
   std::string_view base = "model.";      // before the names of the model that ...ForCausalLM has inside of it
   std::span<const TensorName> own = {};  // looked at before `tensors`
   std::span<const TensorName> tensors = {};
   std::string_view output = "lm_head.weight", output_bias = "lm_head.bias";
+  /// The layers of labels of ...ForSequenceClassification and of ...ForTokenClassification.
+  std::string_view text_labels = "score", token_labels = "score";
   std::span<const std::string_view> no_weights = {};  // how names end that are no weights: masks, angles
-  std::vector<std::string> other_heads = {"score."};  // FolderPlan::other_heads
   int64_t block = 0;                                  // TensorPlace::block of fused queries, keys and values
 };
 
@@ -93,9 +95,9 @@ DecoderDraft decoder_draft(Fields& f, std::initializer_list<SpecialId> ids, std:
 
 using FieldsOfHeads =
     std::function<std::map<std::string, int32_t>(const HeadGeometry& heads, int32_t d_model)>;
-/// Throws FormatError "NAME: ..." when something is wrong with the draft.
+/// json: the config.json, for its labels. Throws FormatError "NAME: ..." when something is wrong with the draft.
 FolderPlan decoder_plan(const DecoderNames& names, DecoderDraft draft, const ConfigNames& fields,
-                        std::string_view name, FieldsOfHeads fields_of_heads);
+                        std::string_view json, std::string_view name, FieldsOfHeads fields_of_heads);
 
 /// FolderPlan::fields_of_heads of families whose heads share d_model evenly (heads_that_divide()).
 FieldsOfHeads divided_heads(const char* field);

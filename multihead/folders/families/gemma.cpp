@@ -121,7 +121,8 @@ std::pair<RopePositions, RopePositions> positions_of_layers(const GemmaFields& f
   return {of(rope.full, *f.base), of(rope.sliding, f.near_base)};
 }
 
-FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_view name) {
+FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_view json,
+                      std::string_view name) {
   fields.activation = fields.own_activation;
   // As Gemma3TextConfig makes it: the token itself and half of the others on one side.
   if (fields.both_sides.value_or(false) && fields.window) fields.window = *fields.window / 2 + 1;
@@ -149,19 +150,19 @@ FolderPlan read_gemma(const LlamaKind& kind, GemmaFields& fields, std::string_vi
   }
   // This window counts the token itself, which that of is_causal false does not.
   if (fields.both_sides.value_or(false) && fields.causal) see_all(draft, 1);
-  return llama_plan(kind, fields, std::move(draft), name);
+  return llama_plan(kind, fields, std::move(draft), json, name);
 }
 
 FolderPlan read_gemma2(std::string_view json, std::string_view name) {
   Gemma2Fields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  return read_gemma(kGemma2, fields, name);
+  return read_gemma(kGemma2, fields, json, name);
 }
 
 FolderPlan read_gemma3(std::string_view json, std::string_view name) {
   Gemma3Fields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  return read_gemma(kGemma3, fields, name);
+  return read_gemma(kGemma3, fields, json, name);
 }
 
 template <class Fields>

@@ -1,16 +1,12 @@
 // GPT-2 (Radford et al. 2019; Hugging Face's GPT2LMHeadModel): a causal decoder with pre-norm layers,
 // learned positions, and queries, keys and values in one fused matrix. Its matrices are stored as
 // [in, out].
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <array>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "multihead/base/error.h"
 #include "multihead/folders/families/decoder_folder.h"
 #include "multihead/folders/family.h"
 #include "multihead/folders/family_names.h"
@@ -85,7 +81,6 @@ constexpr TensorPlace::Layout kMatrix = TensorPlace::Layout::kMatrix, kVector = 
 constexpr std::array kGpt2Names = {
     TensorName{"embedding", "wte.weight"},
     TensorName{"positions", "wpe.weight"},
-    TensorName{"output", "lm_head.weight"},
     TensorName{"decoder.final_norm.gain", "ln_f.weight", kVector},
     TensorName{"decoder.final_norm.bias", "ln_f.bias", kVector},
     TensorName{"decoder.#.self_attention_norm.gain", "h.#.ln_1.weight", kVector},
@@ -106,43 +101,31 @@ constexpr std::array kGpt2Names = {
     TensorName{"decoder.#.feed_forward.b_2", "h.#.mlp.c_proj.bias", kVector},
 };
 
+// Masks that older versions saved.
+constexpr std::array<std::string_view, 2> kGpt2NoWeights = {".attn.bias", ".attn.masked_bias"};
+
 FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   Gpt2Fields fields;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  std::vector<std::string> wrong, remarks;
-  if (std::string line = without_ids_beyond(
-          fields.vocabulary,
-          {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}, {"pad_token_id", fields.pad}}, name);
-      !line.empty())
-    remarks.push_back(std::move(line));
-  if (fields.cross_attention) wrong.emplace_back("add_cross_attention is true; expected a decoder by itself");
-  const CausalConfig config = gpt2_config(fields);
+  DecoderDraft draft = decoder_draft(
+      fields, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}, {"pad_token_id", fields.pad}},
+      name);
+  if (fields.cross_attention)
+    draft.wrong.emplace_back("add_cross_attention is true; expected a decoder by itself");
   if (fields.d_model % fields.heads != 0) {
-    wrong.push_back(no_divisor("n_head", fields.heads, kGpt2Fields.d_model, fields.d_model));
+    draft.wrong.push_back(no_divisor("n_head", fields.heads, kGpt2Fields.d_model, fields.d_model));
   } else {
-    for (std::string& problem : problems_of(config, kGpt2Fields)) wrong.push_back(std::move(problem));
+    draft.config = gpt2_config(fields);
+    for (std::string& problem : problems_of(draft, kGpt2Fields)) draft.wrong.push_back(std::move(problem));
   }
-  if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
-  return {.model_type = "gpt2",
-          .least_parameters = least_parameters(config),
-          .make =
-              [config](const TensorFiles& files) {
-                CausalConfig all = config;
-                if (has_own_output(files, "lm_head.weight", {"transformer.wte.weight", "wte.weight"}))
-                  all.tied = false;
-                return std::make_unique<CausalModel>(all);
-              },
-          .place = [](std::string_view parameter) { return place_in(kGpt2Names, parameter); },
-          .prefixes = {"transformer.", ""},
-          .no_weight =
-              [](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
-                // Masks that older versions saved, and the tied output.
-                return tensor.ends_with(".attn.bias") || tensor.ends_with(".attn.masked_bias") ||
-                       tensor == "lm_head.weight";
-              },
-          .prunes_heads = true,
-          .fields_of_heads = divided_heads("n_head"),
-          .remarks = std::move(remarks)};
+  FolderPlan plan = decoder_plan({.model_type = "gpt2",
+                                  .base = "transformer.",
+                                  .tensors = kGpt2Names,
+                                  .token_labels = "classifier",
+                                  .no_weights = kGpt2NoWeights},
+                                 std::move(draft), kGpt2Fields, json, name, divided_heads("n_head"));
+  plan.prunes_heads = true;
+  return plan;
 }
 
 constexpr KeyAlias kGpt2Aliases[] = {{"hidden_size", "n_embd"},

@@ -167,8 +167,9 @@ FolderPlan read_gpt_neo(std::string_view json, std::string_view name) {
   return decoder_plan({.model_type = "gpt_neo",
                        .base = "transformer.",
                        .tensors = kGptNeoNames,
+                       .token_labels = "classifier",
                        .no_weights = kGptNeoNoWeights},
-                      std::move(draft), kDecoderFields, name, divided_heads("num_heads"));
+                      std::move(draft), kDecoderFields, json, name, divided_heads("num_heads"));
 }
 
 constexpr KeyAlias kGptNeoAliases[] = {{"num_attention_heads", "num_heads"},

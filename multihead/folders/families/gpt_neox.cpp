@@ -92,9 +92,10 @@ FolderPlan read_gpt_neox(std::string_view json, std::string_view name) {
                        .base = "gpt_neox.",
                        .tensors = kGptNeoxNames,
                        .output = "embed_out.weight",
+                       .token_labels = "classifier",
                        .no_weights = kGptNeoxNoWeights,
                        .block = d_head},
-                      std::move(draft), kDecoderFields, name, divided_heads("num_attention_heads"));
+                      std::move(draft), kDecoderFields, json, name, divided_heads("num_attention_heads"));
 }
 
 KnownKeys gpt_neox_keys() {

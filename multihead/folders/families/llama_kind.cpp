@@ -172,7 +172,7 @@ DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string
 }
 
 FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderDraft draft,
-                      std::string_view name) {
+                      std::string_view json, std::string_view name) {
   if (!fields.causal) see_all(draft);
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
   if (!fields.d_head && fields.d_model % fields.heads != 0) {
@@ -187,7 +187,7 @@ FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderD
                        .own = kind.own_tensors,
                        .tensors = kLlamaNames,
                        .no_weights = kLlamaNoWeights},
-                      std::move(draft), kDecoderFields, name,
+                      std::move(draft), kDecoderFields, json, name,
                       kind.heads_divide ? dividing_heads : grouped_heads);
 }
 
@@ -196,7 +196,7 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
   LlamaFields fields = defaults;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
   DecoderDraft draft = llama_draft(kind, fields, name);
-  return llama_plan(kind, fields, std::move(draft), name);
+  return llama_plan(kind, fields, std::move(draft), json, name);
 }
 
 }  // namespace mh

@@ -118,7 +118,7 @@ KnownKeys llama_kind_keys(const LlamaKind& kind, KeyNames obeyed = keys_of(Llama
 DecoderDraft llama_draft(const LlamaKind& kind, LlamaFields& fields, std::string_view name);
 /// The plan of a draft, which the family may have changed.
 FolderPlan llama_plan(const LlamaKind& kind, const LlamaFields& fields, DecoderDraft draft,
-                      std::string_view name);
+                      std::string_view json, std::string_view name);
 
 /// Returns the plan of a config.json. Throws FormatError that starts with `name` and lists what is wrong.
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,

@@ -84,7 +84,7 @@ FolderPlan read_opt(std::string_view json, std::string_view name) {
       {.self_attention = {.heads = fields.heads, .biases = biases},
        .feed_forward = {.d_ff = fields.d_ff, .activation = fields.activation, .biases = biases}});
   return decoder_plan({.model_type = "opt", .base = "model.decoder.", .tensors = kOptNames}, std::move(draft),
-                      kDecoderFields, name, divided_heads("num_attention_heads"));
+                      kDecoderFields, json, name, divided_heads("num_attention_heads"));
 }
 
 KnownKeys opt_keys() {

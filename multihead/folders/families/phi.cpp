@@ -92,7 +92,7 @@ FolderPlan read_phi(std::string_view json, std::string_view name) {
                                           .key_heads = fields.key_heads.value_or(0)},
                        .feed_forward = {.d_ff = fields.d_ff, .activation = fields.activation}});
   return decoder_plan({.model_type = "phi", .tensors = kPhiNames, .no_weights = kPhiNoWeights},
-                      std::move(draft), kDecoderFields, name, grouped_heads);
+                      std::move(draft), kDecoderFields, json, name, grouped_heads);
 }
 
 KnownKeys phi_keys() {

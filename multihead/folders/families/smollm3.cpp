@@ -50,7 +50,7 @@ FolderPlan read_smollm3(std::string_view json, std::string_view name) {
     if (fields.window && has_window(fields.layer_types, i, fields.uses_window && !turns))
       layers[i].mask = StackMask::sliding_window(*fields.window);
   }
-  return llama_plan(kSmolLm3, fields, std::move(draft), name);
+  return llama_plan(kSmolLm3, fields, std::move(draft), json, name);
 }
 
 KnownKeys smollm3_keys() {

@@ -67,11 +67,12 @@ int default_position(const ObservedTokens& tokens, int first, bool translation) 
   return std::max(last, first);
 }
 
-/// The rows of the last states that a layer of labels reads; of tokens the one at `row`.
-std::vector<double> label_weights(LabelRows rows, size_t count, int32_t row) {
-  if (rows == LabelRows::kMean) return std::vector<double>(count, 1.0 / static_cast<double>(count));
-  std::vector<double> weights(count, 0.0);
-  weights[rows == LabelRows::kTokens ? static_cast<size_t>(row) : 0] = 1;
+/// The rows of the last states that a layer of labels reads of a text; of tokens the one at `row`.
+std::vector<double> label_weights(const LabelHead& head, std::span<const int32_t> ids, int32_t row) {
+  if (head.config().rows == LabelRows::kMean)
+    return std::vector<double>(ids.size(), 1.0 / static_cast<double>(ids.size()));
+  std::vector<double> weights(ids.size(), 0.0);
+  weights[static_cast<size_t>(head.of_tokens() ? row : head.position(ids))] = 1;
   return weights;
 }
 
@@ -167,11 +168,12 @@ void ExplainedText::choose_label(const ModelFolder& folder, const Observation& s
     throw UsageError(
         "of a classifier the logit of a label is explained: leave the other token out, and name a label");
   const LabelHead& head = *model_.label_head();
-  add(seen.source, seen.source.ids.size(), TokenSide::kSource);
+  const ObservedTokens& text = is_causal(folder) ? seen.target : seen.source;
+  add(text, text.ids.size(), TokenSide::kSource);
   sources_ = std::ssize(ids_);
   const auto all = static_cast<int>(ids_.size());
   if (head.of_tokens()) {
-    row_ = options.position ? *options.position : default_position(seen.source, 0, false);
+    row_ = options.position ? *options.position : default_position(text, 0, false);
     if (row_ < 0 || row_ >= all)
       throw UsageError(
           fmt::format("there is no token {} whose label could be explained; give 0 to {}", row_, all - 1));
@@ -179,7 +181,7 @@ void ExplainedText::choose_label(const ModelFolder& folder, const Observation& s
   } else if (options.position) {
     throw UsageError("this classifier gives labels to whole texts: leave the token out");
   }
-  rows_ = label_weights(head.config().rows, ids_.size(), row_);
+  rows_ = label_weights(head, ids_, row_);
   of_label_ = true;
   if (!options.label.empty()) {
     explained_ = folder.labels->number_of(options.label);
@@ -300,7 +302,7 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
   const auto sources = static_cast<size_t>(text.sources());
   const int64_t rows_each = text.translates() ? text.targets() : text.sources();
   std::vector<double> pick;
-  std::vector<int32_t> rows, words;
+  std::vector<int32_t> rows, words, unreplaced;
   for (const std::vector<int32_t>& ids : variants) {
     const auto number = static_cast<int64_t>(rows.size());
     const std::span all(ids);
@@ -311,6 +313,7 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
     for (int64_t i = 0; i < rows_each; ++i) pick.push_back(i == text.row_ ? 1 : 0);
     rows.push_back(static_cast<int32_t>(number));
     words.push_back(text.explained_);
+    unreplaced.insert(unreplaced.end(), text.ids_.begin(), text.ids_.end());
   }
   if (text.sentences_ != nullptr) {
     const Var vectors = text.sentences_->vectors(context_, source_.view());
@@ -321,7 +324,10 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
     const Var states = text.model().read(context_, source_.view(), Sequences());
     const LabelHead& head = *text.model().label_head();
     for (int32_t& row : rows) row = static_cast<int32_t>(head.row(source_.ragged, row, text.row_));
-    scores_ = ops::pick(tape_, text.model().label_logits(context_, states, source_.view()), rows, words);
+    // The same row counts where padding tokens replace the last ones.
+    Sequences whole = source_.view();
+    whole.ids = unreplaced;
+    scores_ = ops::pick(tape_, text.model().label_logits(context_, states, whole), rows, words);
   } else {
     const Batch& last = text.translates() ? target_ : source_;
     const Var states =

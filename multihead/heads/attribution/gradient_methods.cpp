@@ -15,7 +15,7 @@ namespace {
 
 /// What the stacks read, in the order of the tokens: the sites and how many rows each has of one text.
 std::vector<std::pair<std::string, int64_t>> read_sites(const ExplainedText& text) {
-  const bool causal = text.model().facts().source_vocabulary == 0;
+  const bool causal = text.model().kind() == ModelKind::kCausal;
   std::vector<std::pair<std::string, int64_t>> sites = {
       {causal ? "decoder.embeddings" : "encoder.embeddings", text.sources()}};
   if (text.translates()) sites.emplace_back("decoder.embeddings", text.targets());

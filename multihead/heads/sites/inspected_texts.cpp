@@ -61,7 +61,7 @@ bool translates(const ModelFolder& folder) {
 }
 
 bool is_causal(const ModelFolder& folder) {
-  return folder.model->facts().source_vocabulary == 0;
+  return folder.model->kind() == ModelKind::kCausal;
 }
 
 void refuse_targets(const ModelFolder& folder, bool given) {

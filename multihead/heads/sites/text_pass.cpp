@@ -14,7 +14,7 @@ TextPass::TextPass(const Model& model, const Observation& seen, const TextPassOp
       translates_(seen.targets != TargetsRead::kNone) {
   if (options.sites != nullptr) model.check(*options.sites);
   const ModelFacts facts = model.facts();
-  const bool causal = facts.source_vocabulary == 0;
+  const bool causal = model.kind() == ModelKind::kCausal;
   const ObservedTokens& read = causal ? seen.target : seen.source;
   check_ids({&read.ids, 1}, {.what = "source",
                              .longest = facts.max_positions,

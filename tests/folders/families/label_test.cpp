@@ -118,12 +118,34 @@ INSTANTIATE_TEST_SUITE_P(
         Classifier{"nomic_bert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"modernbert_first", kTexts, LabelScores::kSoftmax, numbered(3)},
         Classifier{"modernbert_mean", kTexts, LabelScores::kSoftmax, numbered(5)},
-        Classifier{"modernbert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)}),
+        Classifier{"modernbert_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
+        Classifier{"llama_pairs", kTexts, LabelScores::kSoftmax, {"entailment", "neutral", "contradiction"}},
+        Classifier{"llama_reward", kTexts, LabelScores::kLogits, numbered(1)},
+        Classifier{"llama_tokens", kTokens, LabelScores::kSoftmax, numbered(7)},
+        Classifier{"llama_tokens_no_bias", kTokens, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"mistral_texts", kTexts, LabelScores::kSoftmax, numbered(5)},
+        Classifier{"qwen2_tokens", kTokens, LabelScores::kSoftmax, {"O", "B-PER", "I-PER"}},
+        Classifier{"qwen3_ranker", kTexts, LabelScores::kSigmoid, numbered(1)},
+        Classifier{"gemma2_tokens", kTokens, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"gemma3_texts", kTexts, LabelScores::kSigmoid, {"joy", "anger", "fear", "love"}},
+        Classifier{"gemma3_both_sides", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"phi_tokens", kTokens, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"phi3_texts", kTexts, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"olmo2_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"smollm3_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"gpt2_texts", kTexts, LabelScores::kSoftmax, {"NEGATIVE", "POSITIVE"}},
+        Classifier{"gpt2_words", kTokens, LabelScores::kSoftmax, {"O", "B-PER", "I-PER"}},
+        Classifier{"gpt_neo_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"gpt_neo_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"gpt_neox_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"gpt_neox_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"opt_texts", kTexts, LabelScores::kSoftmax, numbered(3)}),
     [](const auto& one) { return std::string(one.param.name); });
 
-/// A folder of bert_pairs whose config.json has other fields.
-fs::path with_config(const test::ScratchFolder& scratch, const nlohmann::json& fields) {
-  const fs::path from = fs::path(goldens_folder()) / "labels" / "bert_pairs";
+/// A folder of `name` whose config.json has other fields.
+fs::path with_config(const test::ScratchFolder& scratch, const nlohmann::json& fields,
+                     const char* name = "bert_pairs") {
+  const fs::path from = fs::path(goldens_folder()) / "labels" / name;
   nlohmann::json config = nlohmann::json::parse(read_file(from / "config.json"));
   config.merge_patch(fields);
   fs::create_directory(scratch / "model");
@@ -199,6 +221,62 @@ TEST(LabelsOfConfig, OfAnotherClassAreLeftInTheFile) {
   Context context{.tape = tape};
   EXPECT_THAT([&] { folder.model->label_logits(context, {}, {}); },
               ThrowsMessage<UsageError>(HasSubstr("gives no labels")));
+}
+
+std::vector<float> label_logits(const Model& model, const std::vector<std::vector<int32_t>>& texts) {
+  const Batch batch(texts);
+  Tape tape;
+  Context context{.tape = tape};
+  const ConstMatrixView found =
+      model.label_logits(context, model.read(context, batch.view(), {}), batch.view()).value();
+  return {found.row(0), found.row(0) + found.rows * found.cols};
+}
+
+TEST(LabelsOfADecoder, AreReadAtTheLastTokenThatIsNoPaddingToken) {
+  const ModelFolder folder = load_model_folder(fs::path(goldens_folder()) / "labels" / "llama_pairs");
+  const Model& model = *folder.model;
+  EXPECT_EQ(model.facts().pad_id, 1);
+  EXPECT_EQ(label_logits(model, {{5, 7, 9, 1, 1}}), label_logits(model, {{5, 7, 9}}));
+  EXPECT_EQ(label_logits(model, {{5, 1, 9}, {5, 1}}), label_logits(model, {{5, 1, 9, 1}, {5}}));
+  EXPECT_EQ(label_logits(model, {{1, 1, 1}}), label_logits(model, {{1}}));
+  EXPECT_NE(label_logits(model, {{5, 7, 9}}), label_logits(model, {{5, 7}}));
+  EXPECT_THAT(
+      [&] {
+        label_logits(model, {{5, 7}, {}});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("sequence 2 has no tokens")));
+}
+
+TEST(LabelsOfADecoder, StandInThePlaceOfItsOutputLayer) {
+  const ModelFolder folder = load_model_folder(fs::path(goldens_folder()) / "labels" / "qwen2_tokens");
+  EXPECT_FALSE(folder.model->predicts());  // though its config.json ties an output layer
+  EXPECT_EQ(folder.model->sites().back().name, "decoder.token_labels");
+  EXPECT_THAT([&] { folder.model->vocabulary(); },
+              ThrowsMessage<UsageError>(HasSubstr("a classifier: it gives labels")));
+  EXPECT_THAT(
+      [&] { folder.language_model(); },
+      ThrowsMessage<UsageError>(HasSubstr("predicts no next token but gives labels (multihead classify)")));
+}
+
+TEST(LabelsOfADecoder, OfAnotherClassAreLeftInTheFile) {
+  const test::ScratchFolder scratch;
+  const ModelFolder folder =
+      load_model_folder(with_config(scratch, {{"architectures", {"LlamaModel"}}}, "llama_pairs"));
+  EXPECT_FALSE(folder.labels);
+  EXPECT_THAT(folder.not_read, ElementsAre("score.weight"));
+}
+
+TEST(LabelsOfADecoder, ThatDisagreeWithTheWeightsAreRefused) {
+  const test::ScratchFolder scratch;
+  const fs::path folder = with_config(scratch, {{"id2label", {{"3", "odd"}}}}, "llama_pairs");
+  EXPECT_THAT([&] { load_model_folder(folder); },
+              ThrowsMessage<FormatError>(HasSubstr("shape of score.weight: expected [4,20], got [3,20]")));
+}
+
+TEST(LabelsOfADecoder, NeedTheBiasUnlessConfigSaysThereIsNone) {
+  const test::ScratchFolder scratch;
+  const fs::path folder = with_config(scratch, {{"token_classification_bias", true}}, "llama_tokens_no_bias");
+  EXPECT_THAT([&] { load_model_folder(folder); }, ThrowsMessage<FormatError>(HasSubstr("score.bias")));
 }
 
 TEST(LabelNumbers, AreFoundByNameAndNumber) {

@@ -58,6 +58,12 @@ inline ModelFolder attribution_encoder(bool words = true) {
   return attribution_folder(std::make_unique<EncoderModel>(config), std::move(tokenizer));
 }
 
+inline ModelFolder with_labels(ModelFolder folder, LabelRows rows) {
+  folder.labels = Labels{.of = rows == LabelRows::kTokens ? LabelsOf::kTokens : LabelsOf::kTexts,
+                         .names = {"joy", "anger", "fear"}};
+  return folder;
+}
+
 /// Its labels: of texts by one layer or two, or of tokens.
 inline ModelFolder attribution_classifier(LabelRows rows, std::optional<LabelDense> dense = {}) {
   Tokenizer tokenizer = attribution_tokenizer();
@@ -67,17 +73,13 @@ inline ModelFolder attribution_classifier(LabelRows rows, std::optional<LabelDen
   config.masked_words.reset();
   config.pooler = rows == LabelRows::kPooled;
   config.labels = LabelConfig{.labels = 3, .rows = rows, .dense = dense};
-  ModelFolder folder = attribution_folder(std::make_unique<EncoderModel>(config), std::move(tokenizer));
-  folder.labels = Labels{.of = rows == LabelRows::kTokens ? LabelsOf::kTokens : LabelsOf::kTexts,
-                         .names = {"joy", "anger", "fear"}};
-  return folder;
+  return with_labels(attribution_folder(std::make_unique<EncoderModel>(config), std::move(tokenizer)), rows);
 }
 
 /// Two heads of values for six of queries.
-inline ModelFolder attribution_llama() {
-  Tokenizer tokenizer = attribution_tokenizer();
+inline CausalConfig attribution_llama_config(int32_t vocabulary) {
   CausalConfig config = gpt_config();
-  config.embedding.vocabulary = tokenizer.size();
+  config.embedding.vocabulary = vocabulary;
   config.max_positions = 43;
   config.tied = false;
   config.positions = config.stack.positions = Positions::kRotary;
@@ -90,7 +92,23 @@ inline ModelFolder attribution_llama() {
                             .query_key_norm = QueryKeyNorm::kRms,
                             .biases = Biases::kNone};
   }
+  return config;
+}
+
+inline ModelFolder attribution_llama() {
+  Tokenizer tokenizer = attribution_tokenizer();
+  const CausalConfig config = attribution_llama_config(tokenizer.size());
   return attribution_folder(std::make_unique<CausalModel>(config), std::move(tokenizer));
+}
+
+/// Its labels, of texts or of tokens. Its padding token is the one that replaces others in attributions: the unknown one, else the
+/// end token.
+inline ModelFolder attribution_labelled_llama(LabelRows rows, Tokenizer tokenizer = attribution_tokenizer()) {
+  CausalConfig config = attribution_llama_config(tokenizer.size());
+  config.predicts = false;
+  config.eos_id = config.pad_id = tokenizer.unknown_id().value_or(2);
+  config.labels = LabelConfig{.labels = 3, .rows = rows, .bias = rows == LabelRows::kTokens};
+  return with_labels(attribution_folder(std::make_unique<CausalModel>(config), std::move(tokenizer)), rows);
 }
 
 inline SentenceModel attribution_sentences() {

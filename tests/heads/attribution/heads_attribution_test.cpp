@@ -18,6 +18,7 @@
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/nn/attention_place.h"
 #include "tests/heads/attribution/attribution_families.h"
+#include "tests/support/goldens.h"
 
 namespace mh {
 namespace {
@@ -143,7 +144,7 @@ TEST_P(AttributionOfFamilies, RolloutIsThatOfTheKeptWeights) {
 
 TEST_P(AttributionOfFamilies, GradientTimesInputIsWhatStretchingARowChanges) {
   const std::vector<double> found = gradient_times_input(text_);
-  const bool causal = folder_.model->facts().source_vocabulary == 0;
+  const bool causal = is_causal(folder_);
   const std::string first = causal ? "decoder.embeddings" : "encoder.embeddings";
   SiteValues kept = kept_values(text_, {"*.embeddings"});
   for (size_t token = 0; token < found.size(); ++token) {
@@ -299,12 +300,33 @@ TEST(AttributionOfLabels, ExplainsTheLogitThatIsAskedFor) {
 }
 
 TEST(AttributionOfLabels, OfATokenIsItsOwn) {
-  const ModelFolder folder = test::attribution_classifier(LabelRows::kTokens);
-  for (int position = 0; position < 3; ++position) {
-    const ExplainedText text(folder, kAttributionText, {.position = position, .label = "fear"});
-    EXPECT_EQ(text.known().position, position);
-    EXPECT_NEAR(text.known().score, logits_of(folder, text.ids(), position)[2], 1e-6);
+  for (const ModelFolder& folder : {test::attribution_classifier(LabelRows::kTokens),
+                                    test::attribution_labelled_llama(LabelRows::kTokens)}) {
+    for (int position = 0; position < 3; ++position) {
+      const ExplainedText text(folder, kAttributionText, {.position = position, .label = "fear"});
+      EXPECT_EQ(text.known().position, position);
+      EXPECT_NEAR(text.known().score, logits_of(folder, text.ids(), position)[2], 1e-6);
+    }
   }
+}
+
+// A text that ends with a padding token is read before it, but an explanation asks what the row says that was read.
+TEST(AttributionOfLabels, ReadsTheSameRowWhereThePaddingTokenReplacesTheLast) {
+  const ModelFolder folder =
+      test::attribution_labelled_llama(LabelRows::kLast, load_tokenizer(kGoldens / "labels" / "gpt2_words"));
+  const ExplainedText text(folder, kAttributionText, {.label = "fear"});
+  const std::vector<std::vector<int32_t>> one = {
+      text.replaced([&](size_t i) { return i + 1 == text.ids().size(); })};
+  EXPECT_EQ(one[0].back(), folder.model->facts().pad_id);
+  Tape tape;
+  Context context{.tape = tape};
+  const Batch batch(one);
+  const Var states = folder.model->read(context, batch.view(), {});
+  Sequences whole = batch.view();
+  whole.ids = text.ids();
+  const double score = text.scores(one, 1000)[0];
+  EXPECT_NEAR(score, folder.model->label_logits(context, states, whole).value()(0, 2), 1e-6);
+  EXPECT_GT(std::abs(score - static_cast<double>(logits_of(folder, one[0], 0)[2])), 1e-3);
 }
 
 TEST(AttributionOfLabels, ThatIsNotThereIsAnError) {
@@ -351,7 +373,10 @@ INSTANTIATE_TEST_SUITE_P(
                               LabelRows::kMean,
                               LabelDense{.activation = Activation::kGelu, .norm = NormConfig()});
                         }},
-        AttributionCase{"Tokens", [] { return test::attribution_classifier(LabelRows::kTokens); }}),
+        AttributionCase{"Tokens", [] { return test::attribution_classifier(LabelRows::kTokens); }},
+        AttributionCase{"DecoderLast", [] { return test::attribution_labelled_llama(LabelRows::kLast); }},
+        AttributionCase{"DecoderTokens",
+                        [] { return test::attribution_labelled_llama(LabelRows::kTokens); }}),
     kCaseName);
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "multihead/heads/attribution/heads_attribution.h"
 #include "multihead/heads/importance/heads_importance.h"
 #include "multihead/heads/patching/heads_patch.h"
+#include "multihead/heads/sites/observe_text.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/tasks/classify_text.h"
 #include "tests/support/goldens.h"
@@ -145,8 +146,37 @@ TEST(TrainedClassifier, PatchingNamesTheHeadThatCarriesTheWord) {
   refused(other, "negated", "are the same label, negated");
   other.wrong = "odd";
   refused(other, "negated", "there is no label 'odd'; there are plain, negated");
-  refused({.clean = "the cat", .corrupt = "a cat", .answer = "O", .wrong = "B-PER"}, "bert_words",
-          "gives labels to tokens");
+  for (const char* tokens : {"bert_words", "gpt2_words"})
+    refused({.clean = "the cat", .corrupt = "a cat", .answer = "O", .wrong = "B-PER"}, tokens,
+            "gives labels to tokens");
+}
+
+TEST(DecoderThatClassifies, ShowsItsTokensAsDecodersDo) {
+  const ModelFolder folder = load_model_folder(kGoldens / "labels" / "llama_pairs");
+  const Observation seen = observe_text(folder, "two dogs run", {}, {.keep = {"decoder.labels"}});
+  const std::vector<std::string> tokens = {"<s>", "two", "dogs", "run"};
+  EXPECT_EQ(seen.query_labels(AttentionKind::kDecoderSelf), tokens);
+  EXPECT_EQ(seen.key_labels(AttentionKind::kDecoderSelf), tokens);
+  EXPECT_EQ(seen.value("decoder.labels").cols(), 3);
+}
+
+// The word that differs is the second token, and the last row alone says the label.
+TEST(DecoderThatClassifies, IsPatchedByItsLastRow) {
+  const ModelFolder folder = load_model_folder(kGoldens / "labels" / "llama_pairs");
+  const PatchQuestion question{
+      .clean = "two dogs run", .corrupt = "the dogs run", .answer = "neutral", .wrong = "contradiction"};
+  const PatchReport found =
+      heads_patch(folder, question, {.part = PatchedPart::kStream, .by_position = true});
+  EXPECT_EQ(found.score, PatchScore::kLogit);
+  const std::vector<float> clean = classify_text(folder, {question.clean})[0].rows[0].logits;
+  EXPECT_FLOAT_EQ(static_cast<float>(found.clean.answer), clean[1]);
+  EXPECT_FLOAT_EQ(static_cast<float>(found.clean.wrong), clean[2]);
+  const auto last = static_cast<int32_t>(found.texts.clean.ids.size()) - 1;
+  for (const PatchedValue& value : found.values) {
+    if (value.place.layer == 1) continue;
+    const int32_t position = value.place.layer == 0 ? 1 : last;
+    EXPECT_NEAR(value.restored, value.place.position == position ? 1 : 0, 1e-4) << value.name;
+  }
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ using testing::HasSubstr;
 TEST(HeadImportance, KnowsWhatEachKindOfModelIsScoredBy) {
   std::vector<ScoreKind> kinds;
   for (const ScoredFamily& family : scored_families()) kinds.push_back(family.texts.kind);
-  EXPECT_THAT(kinds,
-              testing::ElementsAre(ScoreKind::kTranslation, ScoreKind::kNextTokens, ScoreKind::kMaskedWords,
-                                   ScoreKind::kLabels, ScoreKind::kLabels, ScoreKind::kVectors));
+  EXPECT_THAT(kinds, testing::ElementsAre(ScoreKind::kTranslation, ScoreKind::kNextTokens,
+                                          ScoreKind::kMaskedWords, ScoreKind::kLabels, ScoreKind::kLabels,
+                                          ScoreKind::kLabels, ScoreKind::kLabels, ScoreKind::kVectors));
 }
 
 // A corpus is read without the prompt of a sentence model, so there is none to leave out of the pooling.
@@ -68,8 +68,10 @@ TEST(HeadImportance, GradientsAreWhatTheScoreChangesByAGate) {
     for (const double score : scores_with(family, nullptr, next.view())) sum += score;
     EXPECT_NEAR(found.score, sum, 1e-4 * std::fabs(sum));
     for (size_t h = 0; h < found.heads.size(); ++h) {
-      // Short where the score bends: the translator's rectifiers. A shorter one drowns cosines in rounding.
-      const float step = family.texts.kind == ScoreKind::kTranslation ? 0.002f : 0.03f;
+      // Short where the score bends: the translator's rectifiers, logits. A shorter one drowns cosines in rounding.
+      const float step = family.texts.kind == ScoreKind::kTranslation ? 0.002f
+                         : family.texts.kind == ScoreKind::kLabels    ? 0.01f
+                                                                      : 0.03f;
       SiteValues above, below;
       above.set_gate(named(found.heads[h]), 1 + step);
       below.set_gate(named(found.heads[h]), 1 - step);

@@ -48,6 +48,8 @@ inline std::vector<ScoredFamily> scored_families() {
   add("bert", load_scored_model(golden_of_importance("fill/bert")));
   add("classifier of texts", load_scored_model(golden_of_importance("labels/bert_pairs")));
   add("classifier of tokens", load_scored_model(golden_of_importance("labels/bert_words")));
+  add("decoder that classifies texts", load_scored_model(golden_of_importance("labels/llama_pairs")));
+  add("decoder that classifies tokens", load_scored_model(golden_of_importance("labels/gpt2_words")));
   add("sentences", load_scored_model(golden_of_importance("sentences/modes")));
   return all;
 }

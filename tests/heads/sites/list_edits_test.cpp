@@ -10,6 +10,7 @@
 #include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/importance/head_ablation.h"
+#include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/heads/sites/site_values.h"
 #include "tests/heads/importance/scored_families.h"
@@ -51,7 +52,7 @@ std::map<int64_t, double> sums_of_lines(const ScoredFamily& family, SiteValues* 
 
 SiteReplacement put_in_text(const ScoredFamily& family, int32_t number) {
   const Model& model = *family.model.folder().model;
-  const std::string stack = family.name == "gpt2" ? "decoder" : "encoder";
+  const std::string stack = is_causal(family.model.folder()) ? "decoder" : "encoder";
   SiteReplacement one{
       .site = stack + ".0.input", .sequence = number, .numbers = Tensor(1, model.facts().d_model)};
   for (int64_t c = 0; c < one.numbers.cols(); ++c) one.numbers(0, c) = 0.7f * static_cast<float>(c % 5);

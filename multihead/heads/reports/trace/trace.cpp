@@ -35,7 +35,7 @@ AttentionTrace trace_attention(const Model& model, std::string_view name, std::s
   model.attention(name);  // it has such
   if (source.empty()) throw UsageError("there is no source to trace; give at least one token");
   const bool reads_target =
-      model.place(name).kind != AttentionKind::kEncoderSelf && model.facts().source_vocabulary > 0;
+      model.place(name).kind != AttentionKind::kEncoderSelf && model.kind() == ModelKind::kTranslator;
   if (reads_target && target.empty())
     throw UsageError(fmt::format("{} is the decoder's; give a target for it to read", name));
   SiteValues seen;
