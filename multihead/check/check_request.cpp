@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "multihead/base/error.h"
 #include "multihead/folders/family.h"
@@ -41,10 +45,14 @@ bool has_norms_after_sums(const Model& model, std::string_view stack) {
   return false;
 }
 
-/// What the model calls it: the layers of a decoder are an encoder where tokens see both sides.
-std::string name_in(const Model& model, const OracleStack& stack) {
+/// What the model calls it: the layers of a decoder are an encoder where tokens see both sides. Empty: the model has not this one of
+/// the stacks.
+std::string name_in(const Model& model, std::span<const OracleStack> stacks, const OracleStack& stack) {
   const auto configs = model.stack_configs();
-  return configs.size() == 1 ? configs.front()->name : std::string(stack.name);
+  if (stacks.size() == 1) return configs.front()->name;
+  const bool has = std::any_of(configs.begin(), configs.end(),
+                               [&](const StackConfig* config) { return config->name == stack.name; });
+  return has ? std::string(stack.name) : std::string();
 }
 
 /// Null: the family has none.
@@ -53,9 +61,10 @@ Json modules_of(const ModelFolder& folder) {
   if (family == nullptr || family->oracle == nullptr) return nullptr;
   Json stacks = Json::array();
   for (const OracleStack& stack : family->oracle->stacks) {
+    const std::string stack_name = name_in(*folder.model, family->oracle->stacks, stack);
+    if (stack_name.empty()) continue;
     Json attentions = Json::array();
     for (const OracleAttention& attention : stack.attentions) attentions.push_back(json_of(attention));
-    const std::string stack_name = name_in(*folder.model, stack);
     stacks.push_back({{"name", stack_name},
                       {"layers", stack.layers},
                       {"states", stack.states},

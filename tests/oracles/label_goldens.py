@@ -38,6 +38,7 @@ from transformers import (
     LlamaForSequenceClassification,
     LlamaForTokenClassification,
     MistralForSequenceClassification,
+    MT5ForTokenClassification,
     ModernBertForSequenceClassification,
     ModernBertForTokenClassification,
     MPNetForSequenceClassification,
@@ -54,6 +55,8 @@ from transformers import (
     RobertaForSequenceClassification,
     RobertaForTokenClassification,
     SmolLM3ForSequenceClassification,
+    T5ForTokenClassification,
+    UMT5ForTokenClassification,
     XLMRobertaForSequenceClassification,
     pipeline,
 )
@@ -79,6 +82,8 @@ NEOX = dict(vocab_size=97, max_position_embeddings=37, hidden_size=24, num_hidde
             bos_token_id=0, eos_token_id=2, pad_token_id=1)  # fmt: skip
 OPT = dict(vocab_size=97, max_position_embeddings=37, hidden_size=15, num_hidden_layers=2, num_attention_heads=3, ffn_dim=13,
            word_embed_proj_dim=15, bos_token_id=0, eos_token_id=2, pad_token_id=1)  # fmt: skip
+T5 = dict(vocab_size=97, d_model=15, d_kv=6, d_ff=13, num_layers=2, num_heads=3, relative_attention_num_buckets=8,
+          relative_attention_max_distance=12, pad_token_id=0, eos_token_id=1)  # fmt: skip
 
 
 def names(*labels):
@@ -133,6 +138,9 @@ MODELS = {
     "gpt_neo_tokens": (GPTNeoForTokenClassification, NEO | dict(num_labels=2)),
     "gpt_neox_texts": (GPTNeoXForSequenceClassification, NEOX | dict(num_labels=3)),
     "gpt_neox_tokens": (GPTNeoXForTokenClassification, NEOX | dict(num_labels=2)),
+    "t5_tokens": (T5ForTokenClassification, T5 | names("O", "B-PER", "I-PER")),
+    "mt5_tokens": (MT5ForTokenClassification, T5 | dict(num_labels=2)),
+    "umt5_tokens": (UMT5ForTokenClassification, T5 | dict(num_labels=5, feed_forward_proj="gated-gelu")),
     "opt_texts": (OPTForSequenceClassification, OPT | dict(num_labels=3)),
 }  # fmt: skip
 LABEL = 0  # whose gradients are kept

@@ -1,6 +1,7 @@
 // T5 (Raffel et al. 2020; Hugging Face's T5ForConditionalGeneration), mT5 (Xue et al. 2021) and umT5 (Chung et al. 2023):
 // encoder-decoders with RMS norms of what sublayers read, without biases, and with scores that have no scale and a bias for
-// each head and bucket of distances. T5 and mT5 have one table of these for all layers of a side, umT5 one for each layer.
+// each head and bucket of distances. T5 and mT5 have one table of these for all layers of a side, umT5 one for each layer. Files
+// without a decoder are an encoder (T5EncoderModel, T5ForTokenClassification).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,10 +17,13 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/family_names.h"
 #include "multihead/folders/known_keys.h"
+#include "multihead/folders/labels.h"
 #include "multihead/folders/oracle_modules.h"
 #include "multihead/io/config.h"
 #include "multihead/models/config_names.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/encoder_model.h"
+#include "multihead/models/label_head.h"
 #include "multihead/models/translator_shape.h"
 
 namespace mh {
@@ -63,6 +67,7 @@ struct T5Fields {
   std::optional<Activation> activation = {};  // these count before feed_forward
   std::optional<bool> gated = {};
   std::optional<bool> tied = {}, scaled = {};
+  bool two_stacks = true;  // no: an encoder alone
 
   template <class V>
   void visit(V& v) {
@@ -89,6 +94,7 @@ struct T5Fields {
     v("pad_token_id", shape.pad_id, {.low = 0, .high = kTokenIds.high});
     v("eos_token_id", shape.eos_id, {.low = 0, .high = kTokenIds.high});
     v("decoder_start_token_id", decoder_start, {.low = 0, .high = kTokenIds.high});
+    v("is_encoder_decoder", two_stacks);
     v("n_positions", shape.max_positions, {.low = 1, .high = 1 << 20});
   }
 };
@@ -193,7 +199,12 @@ constexpr const char* kT5Output = "lm_head.weight";
 constexpr std::array kT5Embeddings = {"shared.weight", "encoder.embed_tokens.weight",
                                       "decoder.embed_tokens.weight", kT5Output};
 
+/// The layer of labels of tokens.
+constexpr const char *kT5Labels = "classifier.weight", *kT5LabelBias = "classifier.bias";
+
 TensorPlace t5_place(std::string_view parameter, bool gated) {
+  if (parameter == "labels.w") return {.names = {kT5Labels}, .layout = kT5Matrix};
+  if (parameter == "labels.b") return {.names = {kT5LabelBias}, .layout = kT5Row};
   if (parameter == "embedding") return {.names = {kT5Embeddings.begin(), kT5Embeddings.end()}};
   if (parameter == "output") return {.names = {kT5Output}};
   return place_in(kT5Tensors, parameter,
@@ -223,29 +234,58 @@ std::map<std::string, int32_t> t5_heads(const HeadGeometry& heads, int32_t) {
   return {{"num_heads", heads.heads}, {"d_kv", heads.d_key}};
 }
 
+/// Whether there are layers of an encoder and none of a decoder.
+bool is_encoder_alone(const TensorFiles& files) {
+  const auto& tensors = files.tensors();
+  const auto has = [&](std::string_view part) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const auto& tensor) { return tensor.first.find(part) != std::string::npos; });
+  };
+  return has("encoder.block.") && !has("decoder.block.");
+}
+
+std::unique_ptr<Model> make_t5_encoder(const EncoderDecoderConfig& both, const std::optional<Labels>& labels,
+                                       const TensorFiles& files) {
+  EncoderConfig config{.embedding = both.embedding,
+                       .positions = both.encoder.positions,
+                       .max_positions = both.max_positions,
+                       .stack = both.encoder,
+                       .pad_id = both.pad_id};
+  if (labels && labels->of == LabelsOf::kTokens && files.contains(kT5Labels))
+    config.labels =
+        LabelConfig{.labels = static_cast<int32_t>(labels->names.size()), .rows = LabelRows::kTokens};
+  return std::make_unique<EncoderModel>(config);
+}
+
 FolderPlan read_t5_kind(const T5Kind& kind, std::string_view json, std::string_view name) {
   T5Fields fields(kind);
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
   const TranslatorShape shape = t5_shape(fields, name);
+  const std::optional<Labels> labels = read_labels(json, name);
   return {
       .model_type = std::string(kind.model_type),
       .least_parameters = least_parameters(shape.config()),
-      .make =
-          [shape](const TensorFiles& files) {
-            TranslatorShape all = shape;
-            // Transformers ties what is alike in the file, whatever tie_word_embeddings says.
-            all.own_output =
-                has_own_output(files, kT5Output, {kT5Embeddings[0], kT5Embeddings[2], kT5Embeddings[1]});
-            return std::make_unique<EncoderDecoder>(all.config());
-          },
+      .make = [shape, labels, two = fields.two_stacks,
+               file = std::string(name)](const TensorFiles& files) -> std::unique_ptr<Model> {
+        if (is_encoder_alone(files)) return make_t5_encoder(shape.config(), labels, files);
+        if (!two)
+          throw FormatError(
+              fmt::format("{}: is_encoder_decoder is false; expected an encoder-decoder", file));
+        TranslatorShape all = shape;
+        // Transformers ties what is alike in the file, whatever tie_word_embeddings says.
+        all.own_output =
+            has_own_output(files, kT5Output, {kT5Embeddings[0], kT5Embeddings[2], kT5Embeddings[1]});
+        return std::make_unique<EncoderDecoder>(all.config());
+      },
       .place = [gated = shape.gated](std::string_view parameter) { return t5_place(parameter, gated); },
       .prefixes = {"", "transformer."},
       .no_weight = [](const std::string& tensor, const TensorFiles& files, const Model&,
                       Differences& differences) { return is_no_weight_of_t5(tensor, files, differences); },
-      .other_heads = {"classification_head.", "qa_outputs."},
+      .other_heads = {"classification_head.", "classifier.", "qa_outputs."},
       .files_say_tied = true,
       .fields_of_heads = t5_heads,
-      .field_of_longest = std::string(kT5Names.max_positions)};
+      .field_of_longest = std::string(kT5Names.max_positions),
+      .labels = labels};
 }
 
 FolderPlan read_t5(std::string_view json, std::string_view name) {
@@ -260,10 +300,9 @@ FolderPlan read_umt5(std::string_view json, std::string_view name) {
 
 KnownKeys t5_kind_keys(const T5Kind& kind) {
   KnownKeys keys{.obeyed = keys_of(T5Fields(kind))};
-  keys.rules = {
-      {.key = "initializer_factor"},
-      {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
-      {.key = "is_encoder_decoder", .harmless = "[true]", .refused = "expected an encoder-decoder"}};
+  keys.rules = {{.key = "initializer_factor"},
+                {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
+                {.key = "is_encoder_decoder", .harmless = "[true, false]"}};  // false of an encoder alone
   if (!kind.scales_states) {  // mT5's outputs are as they are, and tied by what the file has
     keys.rules.push_back({.key = "tie_word_embeddings"});
     keys.rules.push_back({.key = "scale_decoder_outputs"});

@@ -139,6 +139,9 @@ INSTANTIATE_TEST_SUITE_P(
         Classifier{"gpt_neo_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
         Classifier{"gpt_neox_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
         Classifier{"gpt_neox_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"t5_tokens", kTokens, LabelScores::kSoftmax, {"O", "B-PER", "I-PER"}},
+        Classifier{"mt5_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"umt5_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"opt_texts", kTexts, LabelScores::kSoftmax, numbered(3)}),
     [](const auto& one) { return std::string(one.param.name); });
 
@@ -277,6 +280,18 @@ TEST(LabelsOfADecoder, NeedTheBiasUnlessConfigSaysThereIsNone) {
   const test::ScratchFolder scratch;
   const fs::path folder = with_config(scratch, {{"token_classification_bias", true}}, "llama_tokens_no_bias");
   EXPECT_THAT([&] { load_model_folder(folder); }, ThrowsMessage<FormatError>(HasSubstr("score.bias")));
+}
+
+TEST(LabelsOfT5, StandOnItsEncoderAlone) {
+  const ModelFolder folder = load_model_folder(fs::path(goldens_folder()) / "labels" / "t5_tokens");
+  EXPECT_EQ(folder.model->kind(), ModelKind::kEncoder);
+  EXPECT_EQ(folder.model->sites().back().name, "encoder.token_labels");
+  const test::ScratchFolder scratch;
+  const ModelFolder bare =
+      load_model_folder(with_config(scratch, {{"architectures", {"T5EncoderModel"}}}, "t5_tokens"));
+  EXPECT_EQ(bare.model->kind(), ModelKind::kEncoder);
+  EXPECT_TRUE(bare.gives_vectors_alone());
+  EXPECT_THAT(bare.not_read, ElementsAre("classifier.bias", "classifier.weight"));
 }
 
 TEST(LabelNumbers, AreFoundByNameAndNumber) {
