@@ -63,7 +63,7 @@ std::string search_text(const SearchOptions& options) {
 }
 
 ordered_json describe(const ModelFolder& folder) {
-  const EncoderDecoderConfig& config = folder.translator().config();
+  const EncoderDecoderConfig& config = dynamic_cast<const EncoderDecoder&>(*folder.model).config();
   const TranslatorShape c = shape_of(config);
   ordered_json json;
   json["folder"] = folder.path.string();
@@ -87,9 +87,13 @@ ordered_json describe(const ModelFolder& folder) {
                         {"scaled_embeddings", c.scale_embedding},
                         {"normed_embeddings", c.norm_embeddings}};
   json["token_ids"] = {{"pad", c.pad_id}, {"end", c.eos_id}, {"decoder_start", c.decoder_start_id}};
-  json["suppressed"] = folder.generation.suppressed;
-  if (folder.generation.forced_first) json["forced_first"] = *folder.generation.forced_first;
-  json["search"] = ordered_json::parse(to_json(search_of(folder)));
+  if (folder.labels) {
+    json["labels"] = label_names_json(*folder.labels);
+  } else {
+    json["suppressed"] = folder.generation.suppressed;
+    if (folder.generation.forced_first) json["forced_first"] = *folder.generation.forced_first;
+    json["search"] = ordered_json::parse(to_json(search_of(folder)));
+  }
   if (folder.languages) {
     const LanguageCodes& codes = *folder.languages;
     const auto name = [&](const std::optional<int32_t>& id) {
@@ -131,7 +135,7 @@ std::string languages_text(const LanguageCodes& codes) {
 }
 
 std::string table(const ModelFolder& folder) {
-  const EncoderDecoderConfig& config = folder.translator().config();
+  const EncoderDecoderConfig& config = dynamic_cast<const EncoderDecoder&>(*folder.model).config();
   const TranslatorShape c = shape_of(config);
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
@@ -153,10 +157,14 @@ std::string table(const ModelFolder& folder) {
     const std::string token = folder.tokenizer ? " = " + folder.target_tokens().token_of(*first) : "";
     line("begins with", fmt::format("{}{}, every translation", *first, token));
   }
-  const SearchOptions search = search_of(folder);
-  line("search", search_text(search));
-  if (const int32_t n = *search.no_repeat_ngram; n > 0)
-    line("no repeats", fmt::format("of {} tokens one after the other", n));
+  if (folder.labels) {
+    line("labels", labels_text(*folder.labels));
+  } else {
+    const SearchOptions search = search_of(folder);
+    line("search", search_text(search));
+    if (const int32_t n = *search.no_repeat_ngram; n > 0)
+      line("no repeats", fmt::format("of {} tokens one after the other", n));
+  }
   if (folder.languages) line("languages", languages_text(*folder.languages));
   for (const auto& [task, prefix] : folder.task_prefixes)
     line("task prefix", fmt::format("{} for {}", in_quotes(prefix, kWholeName), in_quotes(task)));

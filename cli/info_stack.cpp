@@ -155,7 +155,8 @@ std::string norms_text(NormPlacement placement) {
   return "post-norm";
 }
 
-/// "3 of texts by softmax: entailment, neutral, contradiction"
+}  // namespace
+
 std::string labels_text(const Labels& labels) {
   constexpr size_t kShown = 6;
   std::vector<std::string> shown;
@@ -167,10 +168,14 @@ std::string labels_text(const Labels& labels) {
                      name_of(labels.scores, kLabelScoresNames), fmt::join(shown, ", "));
 }
 
-}  // namespace
+ordered_json label_names_json(const Labels& labels) {
+  return {{"of", name_of(labels.of, kLabelsOfNames)},
+          {"scores", name_of(labels.scores, kLabelScoresNames)},
+          {"names", labels.names}};
+}
 
 std::optional<OneStack> one_stack(const Model& model) {
-  if (model.kind() == ModelKind::kTranslator) return std::nullopt;
+  if (model.stack_configs().size() > 1) return std::nullopt;
   std::vector<std::string> heads;
   if (model.pools()) heads.emplace_back("pooler");
   if (model.predicts())
@@ -196,11 +201,7 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
                           {"heads", heads_of_each(one.stack)},
                           {"d_ff", layer.feed_forward.d_ff}};
   json["predicts"] = one.heads;
-  if (folder.labels) {
-    json["labels"] = {{"of", name_of(folder.labels->of, kLabelsOfNames)},
-                      {"scores", name_of(folder.labels->scores, kLabelScoresNames)},
-                      {"names", folder.labels->names}};
-  }
+  if (folder.labels) json["labels"] = label_names_json(*folder.labels);
   json["head_geometry"] = unusual_heads(layer.self_attention);
   json["activation"] = name_of(layer.feed_forward.activation, kActivationNames);
   json["positions"] = name_of(one.all_positions(), kPositionNames);

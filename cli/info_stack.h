@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/folders/labels.h"
 #include "multihead/folders/sentence_model.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/nn/stack_config.h"
@@ -27,7 +28,11 @@ struct OneStack {
   }
 };
 
-/// None: it is a translator.
+/// "3 of texts by softmax: entailment, neutral, contradiction", and in JSON.
+std::string labels_text(const Labels& labels);
+nlohmann::ordered_json label_names_json(const Labels& labels);
+
+/// None: it has two stacks.
 std::optional<OneStack> one_stack(const Model& model);
 
 /// `sentences`: what a folder of sentence-transformers says; null for another folder.

@@ -7,6 +7,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
 #include "multihead/folders/text_tokens.h"
+#include "multihead/models/label_head.h"
 
 namespace mh {
 namespace {
@@ -90,6 +91,9 @@ CheckTexts check_texts(const ModelFolder& folder, std::span<const std::string> l
   CheckTexts texts;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i].empty()) continue;
+    const LabelHead* const head = folder.model->label_head();
+    if (lines.empty() && head != nullptr && head->config().rows == LabelRows::kEnd)
+      ids[i].back() = facts.eos_id;
     if (!lines.empty()) texts.lines.push_back(lines[i]);
     if (is_translator(folder)) {
       const std::vector<int32_t> end =

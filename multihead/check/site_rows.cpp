@@ -103,7 +103,8 @@ RowsOfSites rows_of_sites(const ModelFolder& folder, const CheckTexts& texts, Ch
       };
       read(*folder.model, one(texts.ids), one(texts.targets), rows);
     }
-  } else if (const auto* const decodes = dynamic_cast<const LanguageModel*>(folder.model.get())) {
+  } else if (const auto* const decodes = dynamic_cast<const LanguageModel*>(folder.model.get());
+             decodes != nullptr && folder.model->kind() != ModelKind::kEncoder) {
     read_in_steps(*decodes, text, target, rows);
   }
   return rows;

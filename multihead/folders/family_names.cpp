@@ -76,6 +76,13 @@ std::string with_one_end(std::string_view json, std::string_view name) {
   return document.dump();
 }
 
+TensorPlace text_label_place(std::string_view parameter) {
+  const bool row = parameter.ends_with(".b");
+  const char* const layer = parameter.starts_with("labels.dense.") ? "dense" : "out_proj";
+  return {.names = {fmt::format("{}{}.{}", kTextLabelLayers, layer, row ? "bias" : "weight")},
+          .layout = row ? TensorPlace::Layout::kVector : TensorPlace::Layout::kTransposed};
+}
+
 bool has_own_output(const TensorFiles& files, std::string_view output,
                     std::initializer_list<std::string_view> embeddings) {
   if (!files.contains(output)) return false;

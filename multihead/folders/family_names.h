@@ -35,6 +35,11 @@ struct ModuleName {
 TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter,
                      std::span<const ModuleName> modules = {});
 
+/// The layers of labels of BartForSequenceClassification and T5ForSequenceClassification.
+inline constexpr const char* kTextLabelLayers = "classification_head.";
+/// Where their parameters ("labels.w", "labels.dense.b", ...) are.
+TensorPlace text_label_place(std::string_view parameter);
+
 /// Ids of special tokens, as far as they can be told without the vocabulary; -1 or null: there is none.
 inline constexpr Rule<int32_t> kTokenIds{.low = -1, .high = (1 << 24) - 1};
 

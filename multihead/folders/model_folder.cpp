@@ -134,7 +134,10 @@ LanguageModel& ModelFolder::causal_model() const {
 }
 
 EncoderDecoder& ModelFolder::translator() const {
-  if (auto* found = dynamic_cast<EncoderDecoder*>(model.get())) return *found;
+  if (auto* found = dynamic_cast<EncoderDecoder*>(model.get())) {
+    refuse_classifier(*this);
+    return *found;
+  }
   throw UsageError(fmt::format("{} holds a {} model, which does not translate; name an encoder-decoder",
                                path.string(), model_type));
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "multihead/base/error.h"
 #include "multihead/models/config_checks.h"
@@ -48,7 +50,10 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutStream
       encoder_(config.encoder, streams),
       decoder_(config.decoder, streams),
       head_("decoder", output_ ? *output_ : target_embedding_.table(), logits_bias_.get(), std::nullopt,
-            config.scale_states ? static_cast<float>(1 / std::sqrt(config.encoder.d_model)) : 1) {}
+            config.scale_states ? static_cast<float>(1 / std::sqrt(config.encoder.d_model)) : 1),
+      labels_(config.labels ? std::make_unique<LabelHead>("decoder", *config.labels, config.encoder.d_model,
+                                                          config.eos_id)
+                            : nullptr) {}
 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);
@@ -84,7 +89,7 @@ Var EncoderDecoder::decode(Context& context, const Sequences& target_in, Var mem
 
 ModelFacts EncoderDecoder::facts() const {
   return {.source_vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
-          .vocabulary = config_.target_vocabulary(),
+          .vocabulary = labels_ ? 0 : config_.target_vocabulary(),
           .max_positions = config_.max_positions,
           .pad_id = config_.pad_id,
           .eos_id = config_.eos_id,
@@ -111,9 +116,36 @@ EmbeddingConfig EncoderDecoder::embedding_config() const {
   return config_.embedding;
 }
 
+const VocabularyHead& EncoderDecoder::vocabulary() const {
+  if (labels_) throw UsageError("this model is a classifier: it gives labels, and no translation");
+  return head_;
+}
+
+std::vector<int32_t> EncoderDecoder::shifted(const Sequences& text) const {
+  std::vector<int32_t> ids(text.ids.begin(), text.ids.end());
+  for (int32_t s = 0; s < text.ragged->sequences(); ++s) {
+    const auto begin = ids.begin() + text.ragged->begin(s), end = ids.begin() + text.ragged->end(s);
+    if (begin == end) continue;
+    const auto last = std::find_if(std::reverse_iterator(end), std::reverse_iterator(begin),
+                                   [&](int32_t id) { return id != config_.pad_id; });
+    const int32_t of_text = last.base() == begin ? config_.pad_id : *last;
+    const int32_t start = config_.shifts_last_to_start ? of_text : config_.decoder_start_id;
+    std::shift_right(begin, end, 1);
+    *begin = start;
+  }
+  return ids;
+}
+
 Var EncoderDecoder::last_states(Context& context, const Sequences& text, const Sequences& target) const {
   const Var memory = encode(context, text);
-  return target.ids.empty() ? memory : decode(context, target, memory, text);
+  if (!target.ids.empty()) return decode(context, target, memory, text);
+  if (!labels_) return memory;
+  const std::vector<int32_t> ids = shifted(text);
+  const std::span<int32_t> kept = context.tape.arena().array<int32_t>(std::ssize(ids));
+  std::copy(ids.begin(), ids.end(), kept.begin());
+  Sequences read = text;
+  read.ids = kept;
+  return decode(context, read, memory, text);
 }
 
 Var EncoderDecoder::states(Context& context, const Sequences& source, const Sequences& target_in) const {
@@ -144,6 +176,7 @@ void EncoderDecoder::visit(const ParameterVisitor& visitor) {
     visitor("target_positions", *target_positions_->learned());
   encoder_.visit(visitor);
   decoder_.visit(visitor);
+  if (labels_) labels_->visit(visitor);
 }
 
 }  // namespace mh

@@ -1,6 +1,7 @@
 // EncoderDecoder: the Transformer of "Attention is all you need" (Vaswani et al. 2017). The encoder turns
 // the N source tokens into a memory [N, d_model]; the decoder reads the memory and the target so far, and
-// says which token comes next.
+// says which token comes next. A classifier (BartForSequenceClassification) reads one text with both, the decoder shifted by one
+// token, so that row i has read the text before token i, and says its labels in place of a next token.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +37,16 @@ class EncoderDecoder final : public LanguageModel {
   /// [N target tokens, d_model].
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
-  ModelKind kind() const override { return ModelKind::kTranslator; }
+  /// kEncoder of a classifier.
+  ModelKind kind() const override { return labels_ ? ModelKind::kEncoder : ModelKind::kTranslator; }
   ModelFacts facts() const override;
   EmbeddingConfig embedding_config() const override;
   std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
-  const VocabularyHead& vocabulary() const override { return head_; }
+  /// Throws UsageError when it is a classifier.
+  const VocabularyHead& vocabulary() const override;
+  const LabelHead* label_head() const override { return labels_.get(); }
+  /// The ids that the decoder of a classifier reads with these texts.
+  std::vector<int32_t> shifted(const Sequences& text) const;
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;
   Var extend(Context& context, std::span<const int32_t> tokens, const NewRows& rows,
@@ -68,6 +74,7 @@ class EncoderDecoder final : public LanguageModel {
   Stack encoder_;
   Stack decoder_;
   VocabularyHead head_;
+  std::unique_ptr<LabelHead> labels_;
 };
 
 }  // namespace mh

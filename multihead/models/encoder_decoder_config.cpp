@@ -8,6 +8,12 @@
 
 namespace mh {
 
+void become_classifier(EncoderDecoderConfig& config, int32_t labels) {
+  config.labels = LabelConfig{.labels = labels, .rows = LabelRows::kEnd, .dense = LabelDense()};
+  config.tied = true;
+  config.output_bias = false;
+}
+
 std::vector<std::string> problems_of(const EncoderDecoderConfig& config, const ConfigNames& names) {
   std::vector<std::string> found;
   const int64_t d_model = config.embedding.d_model;
@@ -35,6 +41,13 @@ std::vector<std::string> problems_of(const EncoderDecoderConfig& config, const C
     std::vector<std::string> of_decoder;
     check_stack(of_decoder, config.decoder, d_model);
     add_new(of_decoder);
+  }
+  if (config.labels) {
+    check_range(found, "labels", config.labels->labels, 1, 1 << 16);
+    if (!config.tied || config.output_bias)
+      found.emplace_back("a classifier has labels in the place of an output layer; leave that one out");
+    if (config.labels->rows == LabelRows::kPooled)
+      found.emplace_back("labels are made of what a pooler gives, and there is none");
   }
   if (config.encoder.name != "encoder" || config.decoder.name != "decoder")
     found.emplace_back("the stacks have other names; call them encoder and decoder");

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "multihead/models/config_names.h"
+#include "multihead/models/label_head.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/nn/stack_config.h"
 
@@ -30,9 +32,16 @@ struct EncoderDecoderConfig {
                          .cross_attention = true,
                          .positions = Positions::kSinusoidal};
   int32_t pad_id = 0, eos_id = 0, decoder_start_id = 0;
+  /// Set: it is a classifier, whose decoder reads the text shifted by one, and predicts nothing; unset: it is none.
+  std::optional<LabelConfig> labels = {};
+  bool shifts_last_to_start =
+      false;  // of a classifier: its decoder begins with the text's last token (mBART)
 
   int32_t target_vocabulary() const { return static_cast<int32_t>(target_embedding.vocabulary); }
 };
+
+/// Makes it a classifier of texts as BART and T5 are saved: tanh before the labels, and no output layer.
+void become_classifier(EncoderDecoderConfig& config, int32_t labels);
 
 /// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
 std::vector<std::string> problems_of(const EncoderDecoderConfig& config,

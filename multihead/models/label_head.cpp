@@ -40,10 +40,10 @@ Var first_rows(Tape& tape, Var states, const Sequences& tokens) {
   return take_rows(tape, states, rows);
 }
 
-LabelHead::LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model, int32_t pad_id)
+LabelHead::LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model, int32_t special)
     : stack_(stack),
       config_(config),
-      pad_id_(pad_id),
+      special_(special),
       dense_(config.dense ? std::make_unique<Dense>(d_model, d_model, config.dense->biases) : nullptr),
       w_(d_model, config.labels),
       b_(1, config.labels),
@@ -52,8 +52,14 @@ LabelHead::LabelHead(std::string_view stack, const LabelConfig& config, int64_t 
 }
 
 int32_t LabelHead::position(std::span<const int32_t> ids) const {
-  if (config_.rows != LabelRows::kLast) return 0;
-  const auto last = std::find_if(ids.rbegin(), ids.rend(), [&](int32_t id) { return id != pad_id_; });
+  if (config_.rows != LabelRows::kLast && config_.rows != LabelRows::kEnd) return 0;
+  const bool end = config_.rows == LabelRows::kEnd;
+  const auto last =
+      std::find_if(ids.rbegin(), ids.rend(), [&](int32_t id) { return (id == special_) == end; });
+  if (end && last == ids.rend())
+    throw UsageError(fmt::format(
+        "a text has no end token (id {}), at which its labels are read; give it as the tokenizer ends texts",
+        special_));
   return std::max(0, static_cast<int32_t>(ids.rend() - last) - 1);
 }
 
@@ -70,7 +76,8 @@ std::vector<int32_t> LabelHead::text_rows(const Sequences& tokens) const {
 
 Var LabelHead::logits(Context& context, Var rows, const Sequences& tokens) const {
   Tape& tape = context.tape;
-  const bool one_row = config_.rows == LabelRows::kFirst || config_.rows == LabelRows::kLast;
+  const bool one_row = config_.rows == LabelRows::kFirst || config_.rows == LabelRows::kLast ||
+                       config_.rows == LabelRows::kEnd;
   Var h = one_row                            ? take_rows(tape, rows, text_rows(tokens))
           : config_.rows == LabelRows::kMean ? mean_rows(tape, rows, tokens)
                                              : rows;

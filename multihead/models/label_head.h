@@ -4,7 +4,7 @@
 //
 // as the classes ...ForSequenceClassification and ...ForTokenClassification of transformers have them: BERT reads what its
 // pooler gives, RoBERTa, DistilBERT, ELECTRA, MPNet and ModernBERT have the layer W_d, and decoders read the last token, which alone has
-// seen the whole text, and have no b.
+// seen the whole text, and have no b. Encoder-decoders (BART, T5) have the layer W_d and read the end token.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ enum class LabelRows {
   kFirst,   // of a text the first state
   kMean,    // the mean of its states
   kPooled,  // what the model's pooler gives
-  kLast     // the state of its last token that is not the padding token; of padding tokens alone the first
+  kLast,    // the state of its last token that is not the padding token; of padding tokens alone the first
+  kEnd      // the state of its last end token
 };
 
 /// The layer before the output.
@@ -48,9 +49,9 @@ struct LabelConfig {
 
 class LabelHead {
  public:
-  /// stack: "encoder" or "decoder", of whose states it makes labels. REQUIRES: it outlives this. pad_id: the padding token of
-  /// LabelRows::kLast; -1: there is none.
-  LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model, int32_t pad_id);
+  /// stack: "encoder" or "decoder", of whose states it makes labels. REQUIRES: it outlives this. special: the padding token of
+  /// LabelRows::kLast, -1: there is none; the end token of kEnd.
+  LabelHead(std::string_view stack, const LabelConfig& config, int64_t d_model, int32_t special);
 
   const LabelConfig& config() const { return config_; }
   /// Whether each token gets labels, and not each text.
@@ -59,8 +60,8 @@ class LabelHead {
   int64_t row(const Ragged& tokens, int32_t sequence, int32_t position) const {
     return of_tokens() ? tokens.begin(sequence) + position : sequence;
   }
-  /// The position whose state alone stands for a text of these tokens: of LabelRows::kLast the last one, else the first. REQUIRES:
-  /// there is a token.
+  /// The position whose state alone stands for a text of these tokens: of LabelRows::kLast and kEnd the last one, else the first.
+  /// Throws UsageError on a text without an end token of kEnd. REQUIRES: there is a token.
   int32_t position(std::span<const int32_t> ids) const;
   /// The site of its logits.
   Site site() const { return {stack_, of_tokens() ? SitePart::kTokenLabels : SitePart::kLabels}; }
@@ -74,7 +75,7 @@ class LabelHead {
 
   std::string_view stack_;
   LabelConfig config_;
-  int32_t pad_id_;
+  int32_t special_;
   std::unique_ptr<Dense> dense_;
   std::optional<NormLayer> norm_;
   Parameter w_, b_;  // [d_model, labels], [1, labels]

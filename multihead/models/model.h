@@ -34,9 +34,9 @@ struct EmbeddingConfig;
 struct StackConfig;
 
 enum class ModelKind {
-  kEncoder,     // an EncoderModel: every token sees the whole text
+  kEncoder,  // an EncoderModel, whose tokens see the whole text; and an EncoderDecoder that gives labels of one text
   kCausal,      // a CausalModel: a token sees those before it
-  kTranslator,  // an EncoderDecoder
+  kTranslator,  // an EncoderDecoder that predicts tokens
 };
 inline constexpr EnumNames<ModelKind> kModelKindNames = {
     {"encoder", ModelKind::kEncoder}, {"causal", ModelKind::kCausal}, {"translator", ModelKind::kTranslator}};

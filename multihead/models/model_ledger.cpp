@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "multihead/base/error.h"
+#include "multihead/models/label_head.h"
 
 namespace mh {
 namespace {
@@ -189,6 +192,7 @@ LedgerPart ModelLedger::total() const {
 ModelLedger model_ledger(const EncoderDecoderConfig& c, int64_t source, int64_t target) {
   if (const auto wrong = problems_of(c); !wrong.empty())
     throw UsageError(fmt::format("this Transformer cannot be built: {}", fmt::join(wrong, "; ")));
+  if (c.labels) throw UsageError("an encoder-decoder that classifies is not counted; give a translator");
   for (const int64_t tokens : {source, target}) require_readable(tokens, c.max_positions);
   ModelLedger found;
 
@@ -228,6 +232,12 @@ ModelLedger model_ledger(const CausalConfig& c, int64_t tokens) {
   add("self-attention", attentions(stack, &LayerConfig::self_attention, tokens, tokens, found.decoder_self));
   add("feed-forward", feed_forward(stack, tokens));
   add("norms", norms(stack, tokens));
+  if (c.labels) {
+    LedgerPart labels{.name = {}};
+    const int64_t rows = c.labels->rows == LabelRows::kTokens ? tokens : std::min<int64_t>(tokens, 1);
+    labels.add_affine(rows, stack.d_model, c.labels->labels, c.labels->bias);
+    add("labels", labels);
+  }
   if (!c.predicts) return found;
   const int64_t words = c.embedding.vocabulary;
   add("vocabulary",

@@ -13,7 +13,8 @@ namespace mh {
 
 struct ModelLedger {
   /// "embeddings", then for each side its attentions (all layers together), "feed-forward" and "norms" (with
-  /// the residual sums), then "vocabulary": logits and their softmax, and of a causal model that caps its logits "logit cap".
+  /// the residual sums), then "vocabulary": logits and their softmax, and of a causal model that caps its logits "logit cap",
+  /// and of one that classifies "labels" in their place, of one text.
   std::vector<LedgerPart> parts;
   /// The attentions of layer 0: the encoder's, the decoder's (causal), and cross-attention. A causal model has the second alone.
   Ledger encoder_self, decoder_self, cross;

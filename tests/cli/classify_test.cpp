@@ -83,6 +83,21 @@ TEST(ClassifyVerb, ComparesLabelsWithAndWithoutHeads) {
   EXPECT_NE(run_tool(flags + "--mute 'encoder.*'").out, run_tool(flags).out);
 }
 
+TEST(ClassifyVerb, OtherVerbsShowAnEncoderDecoderThatClassifies) {
+  const std::string bart = "'" + (kGoldens / "labels" / "bart_pairs").string() + "' ";
+  const json info = json::parse(run_tool("info --json " + bart).out);
+  EXPECT_EQ(info["labels"]["names"], json({"contradiction", "neutral", "entailment"}));
+  EXPECT_FALSE(info.contains("search"));
+  EXPECT_THAT(run_tool("info " + bart).out, HasSubstr("3 of texts by softmax: contradiction, neutral"));
+  const ToolResult cross = run_tool("heads " + bart + "--text 'two dogs' --head decoder.1.cross_attention.0");
+  EXPECT_THAT(cross.out, HasSubstr("each target token to come attends to source tokens")) << cross.err;
+  const ScratchFolder scratch;
+  const std::string lines = "'" + scratch.write("lines", "two dogs run\nthe cat sees a house\n") + "'";
+  const ToolResult view =
+      run_tool("view " + bart + "'two dogs run' --corpus " + lines + " -o '" + (scratch / "page.html") + "'");
+  EXPECT_EQ(view.status, 0) << view.err;
+}
+
 TEST(ClassifyVerb, RefusesWhatItCannotDo) {
   expect_error(run_tool(classify("bert_words") + "--text a --text-pair b"), 2, "leave the second texts out");
   expect_error(run_tool("classify demo --text a"), 2, "demo holds a marian model without a layer of labels");
@@ -90,6 +105,9 @@ TEST(ClassifyVerb, RefusesWhatItCannotDo) {
   expect_error(run_tool("translate '" + (kGoldens / "labels" / "bert_pairs").string() + "'", "a\n"), 2,
                "which does not translate");
   const std::string decoder = "'" + (kGoldens / "labels" / "llama_pairs").string() + "' ";
+  const std::string bart = "'" + (kGoldens / "labels" / "bart_pairs").string() + "' ";
+  expect_error(run_tool("translate " + bart, "a\n"), 2,
+               "a bart model, which predicts no next token but gives labels (multihead classify)");
   for (const char* verb : {"generate ", "generate --chat ", "score "}) {
     expect_error(run_tool(verb + decoder, "a\n"), 2,
                  "a llama model, which predicts no next token but gives labels (multihead classify)");

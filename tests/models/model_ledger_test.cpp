@@ -119,6 +119,19 @@ TEST_F(CausalLedger, CountsNormsWhereTheyStand) {
   expect(9, 6);
 }
 
+TEST_F(CausalLedger, CountsLabelsInThePlaceOfAnOutputLayer) {
+  config.predicts = false;
+  const ModelLedger states = model_ledger(config, 9);
+  for (const bool tokens : {false, true}) {
+    config.labels =
+        LabelConfig{.labels = 5, .rows = tokens ? LabelRows::kTokens : LabelRows::kLast, .bias = tokens};
+    const ModelLedger found = model_ledger(config, 9);
+    EXPECT_EQ(found.total().parameters, CausalModel(config).parameter_count());
+    EXPECT_EQ(found.parts.back().name, "labels");
+    EXPECT_EQ(found.total().multiply_adds - states.total().multiply_adds, (tokens ? 9 : 1) * 12 * 5);
+  }
+}
+
 TEST_F(CausalLedger, CountsCapsWindowsAndNumbersThatTurn) {
   const LedgerPart plain = part("self-attention");
   EXPECT_EQ(plain.exponentials, 2 * 3 * 45);

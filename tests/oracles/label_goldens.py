@@ -17,6 +17,7 @@ import transformers
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
+    BartForSequenceClassification,
     BertForSequenceClassification,
     BertForTokenClassification,
     CamembertForTokenClassification,
@@ -37,7 +38,9 @@ from transformers import (
     GPTNeoXForTokenClassification,
     LlamaForSequenceClassification,
     LlamaForTokenClassification,
+    MBartForSequenceClassification,
     MistralForSequenceClassification,
+    MT5ForSequenceClassification,
     MT5ForTokenClassification,
     ModernBertForSequenceClassification,
     ModernBertForTokenClassification,
@@ -55,7 +58,9 @@ from transformers import (
     RobertaForSequenceClassification,
     RobertaForTokenClassification,
     SmolLM3ForSequenceClassification,
+    T5ForSequenceClassification,
     T5ForTokenClassification,
+    UMT5ForSequenceClassification,
     UMT5ForTokenClassification,
     XLMRobertaForSequenceClassification,
     pipeline,
@@ -84,6 +89,12 @@ OPT = dict(vocab_size=97, max_position_embeddings=37, hidden_size=15, num_hidden
            word_embed_proj_dim=15, bos_token_id=0, eos_token_id=2, pad_token_id=1)  # fmt: skip
 T5 = dict(vocab_size=97, d_model=15, d_kv=6, d_ff=13, num_layers=2, num_heads=3, relative_attention_num_buckets=8,
           relative_attention_max_distance=12, pad_token_id=0, eos_token_id=1)  # fmt: skip
+T5_BOTH = T5 | dict(decoder_start_token_id=0, num_decoder_layers=3, initializer_factor=0.5)
+BART = dict(vocab_size=97, max_position_embeddings=37, d_model=14, encoder_layers=2, decoder_layers=3, encoder_attention_heads=2,
+            decoder_attention_heads=7, encoder_ffn_dim=11, decoder_ffn_dim=13, bos_token_id=0, pad_token_id=1, eos_token_id=2,
+            decoder_start_token_id=2)  # fmt: skip
+# Whose labels are read at the last end token.
+AT_END = ("bart_", "mbart_", "t5_texts", "mt5_texts", "umt5_texts")
 
 
 def names(*labels):
@@ -141,6 +152,11 @@ MODELS = {
     "t5_tokens": (T5ForTokenClassification, T5 | names("O", "B-PER", "I-PER")),
     "mt5_tokens": (MT5ForTokenClassification, T5 | dict(num_labels=2)),
     "umt5_tokens": (UMT5ForTokenClassification, T5 | dict(num_labels=5, feed_forward_proj="gated-gelu")),
+    "bart_pairs": (BartForSequenceClassification, BART | dict(vocab_size=72) | names("contradiction", "neutral", "entailment")),
+    "mbart_texts": (MBartForSequenceClassification, BART | dict(num_labels=2, scale_embedding=True)),
+    "t5_texts": (T5ForSequenceClassification, T5_BOTH | dict(num_labels=3)),
+    "mt5_texts": (MT5ForSequenceClassification, T5_BOTH | dict(num_labels=1, problem_type="regression", feed_forward_proj="gated-gelu")),
+    "umt5_texts": (UMT5ForSequenceClassification, T5_BOTH | dict(num_labels=5)),
     "opt_texts": (OPTForSequenceClassification, OPT | dict(num_labels=3)),
 }  # fmt: skip
 LABEL = 0  # whose gradients are kept
@@ -172,7 +188,7 @@ def make_tokenizer(folder, name):
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     t.train_from_iterator([line for line in TEXTS[:3] + PAIRS for _ in range(3)],
                           trainers.WordPieceTrainer(vocab_size=90, special_tokens=special, show_progress=False))  # fmt: skip
-    if name.startswith("roberta"):
+    if name.startswith(("roberta", "bart")):
         t.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=False)
     elif name.startswith("llama"):
         t.post_processor = processors.TemplateProcessing(
@@ -235,11 +251,12 @@ def make(root, name):
     model = kind(kind.config_class(attn_implementation="eager", **settings)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.copy_(parameter + 0.4 * torch.randn_like(parameter))
+            # The scores of T5 have no scale: larger numbers would make float32 differ from float64.
+            parameter.copy_(parameter + (0.15 if name.endswith("t5_texts") else 0.4) * torch.randn_like(parameter))
     folder = root / name
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder)
-    said = {"bert_pairs": said_of_texts, "roberta_texts": said_of_texts, "bert_words": said_of_words, "llama_pairs": said_of_texts,
+    said = {"bert_pairs": said_of_texts, "roberta_texts": said_of_texts, "bert_words": said_of_words, "llama_pairs": said_of_texts, "bart_pairs": said_of_texts,
             "gpt2_words": said_of_words}.get(name)  # fmt: skip
     if said is not None:
         make_tokenizer(folder, name)
@@ -251,6 +268,12 @@ def make(root, name):
     ids = [random.integers((pad or 0) + 1, config.vocab_size, n) for n in lengths]
     if hasattr(model, "score") and kind.__name__.endswith("SequenceClassification") and pad is not None and name != "gemma3_both_sides":
         ids[1][-1:] = ids[3][-2:] = pad
+    if name.startswith(AT_END):
+        for row in ids:
+            row[row == config.eos_token_id] += 1
+            row[-1] = config.eos_token_id
+            if name.startswith("mbart") and len(row) > 1:
+                row[-2:] = config.eos_token_id, 5  # a language behind the end, with which the decoder begins
     types = [random.integers(0, max(1, getattr(config, "type_vocab_size", 1)), n) for n in lengths]
     has_types = getattr(config, "type_vocab_size", 0) > 0
     rows = [row_logits(model, row, kinds if has_types else None) for row, kinds in zip(ids, types)]
@@ -261,7 +284,7 @@ def make(root, name):
         torch.testing.assert_close(padded, logits, rtol=1e-5, atol=1e-5)  # softmax of decoders is in float32
     logits[:, LABEL].sum().backward()
     gradient = model.get_input_embeddings().weight.grad
-    if pad is not None:
+    if pad is not None and not name.startswith(AT_END):  # a decoder may begin with it
         gradient[pad] = 0
     save_file({"lengths": np.array(lengths), "ids": np.concatenate(ids), "types": np.concatenate(types),
                "logits": logits.detach().numpy().astype(np.float32), "gradient": gradient.numpy().astype(np.float32)},

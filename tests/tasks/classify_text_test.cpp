@@ -65,7 +65,8 @@ TEST_P(ClassifyText, CallsItsSite) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Folders, ClassifyText, testing::Values("bert_pairs", "roberta_texts", "llama_pairs"),
+INSTANTIATE_TEST_SUITE_P(Folders, ClassifyText,
+                         testing::Values("bert_pairs", "roberta_texts", "llama_pairs", "bart_pairs"),
                          [](const auto& one) { return std::string(one.param); });
 
 class ClassifyTokens : public testing::TestWithParam<const char*> {};

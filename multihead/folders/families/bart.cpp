@@ -20,6 +20,7 @@
 #include "multihead/folders/families/translator_fields.h"
 #include "multihead/folders/family_names.h"
 #include "multihead/folders/known_keys.h"
+#include "multihead/folders/labels.h"
 
 namespace mh {
 namespace {
@@ -96,6 +97,8 @@ TensorPlace bart_place(std::string_view parameter, bool tied) {
     place.names = {kTargetTable, kSharedTable};
   } else if (parameter == "output") {
     place.names = {kOutputTable};
+  } else if (parameter.starts_with("labels.")) {
+    return text_label_place(parameter);
   } else {
     place = encoder_decoder_place("marian", parameter, {});
   }
@@ -134,30 +137,37 @@ FolderPlan read_bart_kind(std::string_view model_type, BartFields fields, std::s
     throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   const EncoderDecoderConfig config = fields.shape.config();
   const bool tied = fields.tied;
+  const std::optional<Labels> labels = read_labels(json, name);
   return {
       .model_type = std::string(model_type),
       .least_parameters = least_parameters(config),
       .make =
-          [config, tied, biased = model_type != "m2m_100"](const TensorFiles& files) {
+          [config, tied, labels, model_type, biased = model_type != "m2m_100"](const TensorFiles& files) {
             EncoderDecoderConfig all = config;
             all.output_bias = biased || files.contains(kLogitsBias);  // of M2M-100 the class has none
             all.tied = tied;
             // Transformers 4 shared the tables of both sides, whatever became of the output's.
             all.share_embeddings = tied || !has_either(files, kSourceTable);
+            if (labels && labels->of == LabelsOf::kTexts &&
+                files.contains(text_label_place("labels.w").names.front())) {
+              become_classifier(all, static_cast<int32_t>(labels->names.size()));
+              all.shifts_last_to_start = model_type == "mbart";
+            }
             return std::make_unique<EncoderDecoder>(all);
           },
       .place = [tied](std::string_view parameter) { return bart_place(parameter, tied); },
       .no_weight =
           [tied](const std::string& tensor, const TensorFiles& files, const Model&,
                  Differences& differences) { return is_no_weight_of_bart(tensor, files, tied, differences); },
-      .other_heads = {"classification_head.", "qa_outputs."},
+      .other_heads = {kTextLabelLayers, "qa_outputs."},
       .fields_of_heads =
           [](const HeadGeometry& heads, int32_t d_model) {
             auto both = heads_that_divide(heads, d_model, "encoder_attention_heads");
             both.merge(heads_that_divide(heads, d_model, "decoder_attention_heads"));
             return both;
           },
-      .field_of_longest = std::string(kTranslatorFields.max_positions)};
+      .field_of_longest = std::string(kTranslatorFields.max_positions),
+      .labels = labels};
 }
 
 FolderPlan read_bart(std::string_view json, std::string_view name) {

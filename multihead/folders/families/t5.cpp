@@ -202,7 +202,9 @@ constexpr std::array kT5Embeddings = {"shared.weight", "encoder.embed_tokens.wei
 /// The layer of labels of tokens.
 constexpr const char *kT5Labels = "classifier.weight", *kT5LabelBias = "classifier.bias";
 
-TensorPlace t5_place(std::string_view parameter, bool gated) {
+/// of_texts: whether the labels are a text's.
+TensorPlace t5_place(std::string_view parameter, bool gated, bool of_texts) {
+  if (of_texts && parameter.starts_with("labels.")) return text_label_place(parameter);
   if (parameter == "labels.w") return {.names = {kT5Labels}, .layout = kT5Matrix};
   if (parameter == "labels.b") return {.names = {kT5LabelBias}, .layout = kT5Row};
   if (parameter == "embedding") return {.names = {kT5Embeddings.begin(), kT5Embeddings.end()}};
@@ -262,10 +264,11 @@ FolderPlan read_t5_kind(const T5Kind& kind, std::string_view json, std::string_v
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
   const TranslatorShape shape = t5_shape(fields, name);
   const std::optional<Labels> labels = read_labels(json, name);
+  const bool of_texts = labels && labels->of == LabelsOf::kTexts;
   return {
       .model_type = std::string(kind.model_type),
       .least_parameters = least_parameters(shape.config()),
-      .make = [shape, labels, two = fields.two_stacks,
+      .make = [shape, labels, of_texts, two = fields.two_stacks,
                file = std::string(name)](const TensorFiles& files) -> std::unique_ptr<Model> {
         if (is_encoder_alone(files)) return make_t5_encoder(shape.config(), labels, files);
         if (!two)
@@ -275,13 +278,17 @@ FolderPlan read_t5_kind(const T5Kind& kind, std::string_view json, std::string_v
         // Transformers ties what is alike in the file, whatever tie_word_embeddings says.
         all.own_output =
             has_own_output(files, kT5Output, {kT5Embeddings[0], kT5Embeddings[2], kT5Embeddings[1]});
-        return std::make_unique<EncoderDecoder>(all.config());
+        EncoderDecoderConfig config = all.config();
+        if (of_texts && files.contains(text_label_place("labels.w").names.front()))
+          become_classifier(config, static_cast<int32_t>(labels->names.size()));
+        return std::make_unique<EncoderDecoder>(config);
       },
-      .place = [gated = shape.gated](std::string_view parameter) { return t5_place(parameter, gated); },
+      .place = [gated = shape.gated,
+                of_texts](std::string_view parameter) { return t5_place(parameter, gated, of_texts); },
       .prefixes = {"", "transformer."},
       .no_weight = [](const std::string& tensor, const TensorFiles& files, const Model&,
                       Differences& differences) { return is_no_weight_of_t5(tensor, files, differences); },
-      .other_heads = {"classification_head.", "classifier.", "qa_outputs."},
+      .other_heads = {kTextLabelLayers, "classifier.", "qa_outputs."},
       .files_say_tied = true,
       .fields_of_heads = t5_heads,
       .field_of_longest = std::string(kT5Names.max_positions),

@@ -91,7 +91,8 @@ Replacement replacement_of(const ModelFolder& folder, const Tokenizer& tokenizer
 void ExplainedText::add(const ObservedTokens& tokens, size_t count, TokenSide side) {
   for (size_t i = 0; i < count; ++i) {
     // A greedy translation has no text; the only special token before what it predicts is its start.
-    const bool special = side == TokenSide::kTarget ? i == 0 : tokens.offsets[i] == std::pair(0, 0);
+    const bool special =
+        side == TokenSide::kTarget && !of_label_ ? i == 0 : tokens.offsets[i] == std::pair(0, 0);
     tokens_.push_back({.side = side,
                        .id = tokens.ids[i],
                        .token = tokens.tokens[i],
@@ -169,9 +170,12 @@ void ExplainedText::choose_label(const ModelFolder& folder, const Observation& s
         "of a classifier the logit of a label is explained: leave the other token out, and name a label");
   const LabelHead& head = *model_.label_head();
   const ObservedTokens& text = is_causal(folder) ? seen.target : seen.source;
+  of_label_ = true;
   add(text, text.ids.size(), TokenSide::kSource);
   sources_ = std::ssize(ids_);
   const auto all = static_cast<int>(ids_.size());
+  // The decoder of a classifier reads the text, too.
+  if (!seen.predicted.ids.empty()) add(seen.target, seen.target.ids.size(), TokenSide::kTarget);
   if (head.of_tokens()) {
     row_ = options.position ? *options.position : default_position(text, 0, false);
     if (row_ < 0 || row_ >= all)
@@ -181,8 +185,7 @@ void ExplainedText::choose_label(const ModelFolder& folder, const Observation& s
   } else if (options.position) {
     throw UsageError("this classifier gives labels to whole texts: leave the token out");
   }
-  rows_ = label_weights(head, ids_, row_);
-  of_label_ = true;
+  rows_ = label_weights(head, std::span(ids_).first(static_cast<size_t>(all)), row_);
   if (!options.label.empty()) {
     explained_ = folder.labels->number_of(options.label);
   } else {
@@ -215,7 +218,8 @@ ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
   }
   require_tokens(tokens_);
   of_source_ = replacement_of(folder, folder.source_tokens());
-  if (translates()) of_target_ = replacement_of(folder, folder.target_tokens());
+  if (translates())
+    of_target_ = replacement_of(folder, folder.labels ? folder.source_tokens() : folder.target_tokens());
   const std::vector<std::vector<int32_t>> both = {ids_, all_replaced()};
   const std::vector<double> values = scores(both, options.max_batch_tokens);
   known_.tokens = tokens_;
@@ -313,7 +317,7 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
     for (int64_t i = 0; i < rows_each; ++i) pick.push_back(i == text.row_ ? 1 : 0);
     rows.push_back(static_cast<int32_t>(number));
     words.push_back(text.explained_);
-    unreplaced.insert(unreplaced.end(), text.ids_.begin(), text.ids_.end());
+    unreplaced.insert(unreplaced.end(), text.ids_.begin(), text.ids_.begin() + text.sources());
   }
   if (text.sentences_ != nullptr) {
     const Var vectors = text.sentences_->vectors(context_, source_.view());
@@ -321,7 +325,8 @@ ExplainedPass::ExplainedPass(const ExplainedText& text, std::span<const std::vec
     for (int64_t i = 0; i < others.rows; ++i) std::copy_n(text.second_.data(), others.cols, others.row(i));
     scores_ = ops::cosines(tape_, vectors, tape_.constant(others));
   } else if (text.of_label_) {
-    const Var states = text.model().read(context_, source_.view(), Sequences());
+    const Var states =
+        text.model().read(context_, source_.view(), text.translates() ? target_.view() : Sequences());
     const LabelHead& head = *text.model().label_head();
     for (int32_t& row : rows) row = static_cast<int32_t>(head.row(source_.ragged, row, text.row_));
     // The same row counts where padding tokens replace the last ones.

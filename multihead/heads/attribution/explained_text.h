@@ -36,7 +36,8 @@ class ExplainedText {
   const std::vector<ReadToken>& tokens() const { return tokens_; }
   const std::vector<int32_t>& ids() const { return ids_; }  // of the tokens
   int64_t sources() const { return sources_; }
-  int64_t targets() const { return std::ssize(ids_) - sources_; }  // 0 unless it translates
+  int64_t targets() const { return std::ssize(ids_) - sources_; }  // 0 unless translates()
+  /// Or is a classifier whose decoder reads the text, too.
   bool translates() const { return sources_ < std::ssize(ids_); }
   /// How much of F each row of the last states makes, as far as one can say: they sum to 1. As many as the last stack has rows.
   const std::vector<double>& rows() const { return rows_; }

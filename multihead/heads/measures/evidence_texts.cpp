@@ -124,6 +124,7 @@ EvidenceToken EvidenceSide::place_of(size_t token) const {
 
 void EvidenceTexts::begin(const CorpusBlock& block) {
   causal_ = block.causal;
+  one_text_ = block.target.ids.empty();
   lines_ = block.lines;
   const HeadsText& text = block.text;
   sources_.assign(block.source.ids.size(), {});
@@ -144,17 +145,20 @@ void EvidenceTexts::begin(const CorpusBlock& block) {
 }
 
 bool EvidenceTexts::on_source(AttentionKind kind, bool key) const {
-  return causal_ || kind == AttentionKind::kEncoderSelf || (key && kind == AttentionKind::kCross);
+  return one_text_ || kind == AttentionKind::kEncoderSelf || (key && kind == AttentionKind::kCross);
+}
+
+/// What the decoder of an encoder-decoder reads begins with a start token.
+int EvidenceTexts::shift_of(AttentionKind kind) const {
+  return kind == AttentionKind::kDecoderSelf && !causal_ ? 1 : 0;
 }
 
 EvidencePositions EvidenceTexts::queries(AttentionKind kind, size_t i) const {
-  if (on_source(kind, false)) return {.side = &sources_[i]};
-  return {.side = &targets_[i], .shift = kind == AttentionKind::kDecoderSelf ? 1 : 0};
+  return {.side = on_source(kind, false) ? &sources_[i] : &targets_[i], .shift = shift_of(kind)};
 }
 
 EvidencePositions EvidenceTexts::keys(AttentionKind kind, size_t i) const {
-  if (on_source(kind, true)) return {.side = &sources_[i]};
-  return {.side = &targets_[i], .shift = 1};  // the start token comes first
+  return {.side = on_source(kind, true) ? &sources_[i] : &targets_[i], .shift = shift_of(kind)};
 }
 
 const DistinctTokens& EvidenceTexts::query_tokens(AttentionKind kind) const {

@@ -86,9 +86,11 @@ class EvidenceTexts {
 
  private:
   bool on_source(AttentionKind kind, bool key) const;
+  int shift_of(AttentionKind kind) const;
 
   Label target_label_;
   bool causal_ = false;
+  bool one_text_ = true;  // both stacks of a classifier read the same
   std::vector<int64_t> lines_;
   std::vector<EvidenceSide> sources_, targets_;  // of the block
   DistinctTokens source_tokens_, target_tokens_;

@@ -98,11 +98,15 @@ std::vector<const PatchedValue*> PatchReport::strongest(size_t count) const {
 }
 
 const PatchText& PatchReport::clean_text(const std::string& stack) const {
-  return stack == "decoder" && !texts.target.ids.empty() ? texts.target : texts.clean;
+  if (stack != "decoder") return texts.clean;
+  if (!texts.clean_shifted.ids.empty()) return texts.clean_shifted;
+  return texts.target.ids.empty() ? texts.clean : texts.target;
 }
 
 const PatchText& PatchReport::corrupt_text(const std::string& stack) const {
-  return stack == "decoder" && !texts.target.ids.empty() ? texts.target : texts.corrupt;
+  if (stack != "decoder") return texts.corrupt;
+  if (!texts.corrupt_shifted.ids.empty()) return texts.corrupt_shifted;
+  return texts.target.ids.empty() ? texts.corrupt : texts.target;
 }
 
 PatchReport heads_patch(const ModelFolder& folder, const PatchQuestion& question,

@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/batch/batch.h"
 #include "multihead/folders/mask_token.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/folders/text_tokens.h"
@@ -21,6 +22,15 @@ PatchText labelled_text(const Tokenizer& tokenizer, TextTokens tokens) {
   PatchText text{.ids = std::move(tokens.ids), .types = std::move(tokens.types)};
   for (const int32_t id : text.ids) text.labels.push_back(tokenizer.shown(id));
   return text;
+}
+
+/// What the decoder of a classifier reads of a text.
+PatchText shifted_text(const EncoderDecoder& model, const PatchText& text) {
+  Batch batch;
+  batch.add(text.ids, 0);
+  PatchText read{.ids = model.shifted(batch.view()), .labels = {"<start>"}};
+  read.labels.insert(read.labels.end(), text.labels.begin(), text.labels.end() - 1);
+  return read;
 }
 
 void check_equally_long(const PatchTexts& texts) {
@@ -221,6 +231,10 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
     read_word_answers({.tokenizer = tokenizer, .before = question.prefix}, question, remark, texts);
   } else if (folder.labels) {
     read_label_answers(*folder.labels, question, texts);
+    if (const auto* const both = dynamic_cast<const EncoderDecoder*>(folder.model.get())) {
+      texts.clean_shifted = shifted_text(*both, texts.clean);
+      texts.corrupt_shifted = shifted_text(*both, texts.corrupt);
+    }
   } else if (is_causal(folder)) {
     texts.predicting = static_cast<int32_t>(texts.clean.ids.size()) - 1;
     read_word_answers({.tokenizer = folder.source_tokens(), .before = question.clean}, question, remark,

@@ -43,6 +43,7 @@ struct PatchAnswer {
 
 struct PatchTexts {
   PatchText clean, corrupt;
+  PatchText clean_shifted = {}, corrupt_shifted = {};  // of a classifier with a decoder: what that reads
   PatchText target = {};   // of a translator: what the decoder reads, the start token first
   int32_t predicting = 0;  // the position whose state predicts the answer, of a translator in the target
   bool of_token = false;   // the answers are labels of the token there

@@ -33,6 +33,22 @@ std::vector<T> behind(T first, const std::vector<T>& others) {
   return all;
 }
 
+/// What the decoder of a classifier reads: the text shifted by one token, of which row i stands before token i of the text.
+void shift_text(const EncoderDecoder& model, const std::string& text, Observation& seen) {
+  Batch batch;
+  batch.add(seen.source.ids, 0);
+  seen.predicted = seen.source;
+  seen.target.ids = model.shifted(batch.view());
+  const auto moved = [](auto first, auto all) {
+    all.pop_back();
+    return behind(std::move(first), all);
+  };
+  seen.target.tokens = moved(std::string("<start>"), seen.source.tokens);
+  seen.target.labels = moved(std::string("<start>"), seen.source.labels);
+  seen.target.offsets = moved(std::pair<int32_t, int32_t>(0, 0), seen.source.offsets);
+  seen.translation = text;
+}
+
 /// What the model has inside while it reads the tokens of `seen`.
 void observe(const Model& model, const ObserveTextOptions& options, Observation& seen) {
   seen.attentions = model.attentions();
@@ -111,6 +127,8 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     side = tokens_of(folder.source_tokens(), std::move(texts.ids[0]), std::move(texts.offsets[0]));
     if (!texts.types.empty()) side.types = std::move(texts.types[0]);
     if (!texts.seconds.empty()) side.second = texts.seconds[0];
+    const auto* const both = dynamic_cast<const EncoderDecoder*>(folder.model.get());
+    if (both != nullptr && !side.ids.empty()) shift_text(*both, source, seen);
     observe(*folder.model, options, seen);
     return seen;
   }

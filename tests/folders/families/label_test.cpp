@@ -142,6 +142,11 @@ INSTANTIATE_TEST_SUITE_P(
         Classifier{"t5_tokens", kTokens, LabelScores::kSoftmax, {"O", "B-PER", "I-PER"}},
         Classifier{"mt5_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
         Classifier{"umt5_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
+        Classifier{"bart_pairs", kTexts, LabelScores::kSoftmax, {"contradiction", "neutral", "entailment"}},
+        Classifier{"mbart_texts", kTexts, LabelScores::kSoftmax, numbered(2)},
+        Classifier{"t5_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
+        Classifier{"mt5_texts", kTexts, LabelScores::kLogits, numbered(1)},
+        Classifier{"umt5_texts", kTexts, LabelScores::kSoftmax, numbered(5)},
         Classifier{"opt_texts", kTexts, LabelScores::kSoftmax, numbered(3)}),
     [](const auto& one) { return std::string(one.param.name); });
 
@@ -280,6 +285,26 @@ TEST(LabelsOfADecoder, NeedTheBiasUnlessConfigSaysThereIsNone) {
   const test::ScratchFolder scratch;
   const fs::path folder = with_config(scratch, {{"token_classification_bias", true}}, "llama_tokens_no_bias");
   EXPECT_THAT([&] { load_model_folder(folder); }, ThrowsMessage<FormatError>(HasSubstr("score.bias")));
+}
+
+TEST(LabelsOfAnEncoderDecoder, AreReadAtTheLastEndTokenOfTheText) {
+  const ModelFolder folder = load_model_folder(fs::path(goldens_folder()) / "labels" / "bart_pairs");
+  const Model& model = *folder.model;
+  EXPECT_EQ(model.kind(), ModelKind::kEncoder);
+  EXPECT_EQ(label_logits(model, {{0, 5, 2, 7, 2}, {0, 9, 2}}).size(), 6u);
+  EXPECT_NE(label_logits(model, {{0, 5, 2, 7, 2}}), label_logits(model, {{0, 5, 2, 7, 8}}));
+  EXPECT_THAT(
+      [&] {
+        label_logits(model, {{0, 5, 7}});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("a text has no end token (id 2)")));
+  EXPECT_THAT([&] { folder.translator(); },
+              ThrowsMessage<UsageError>(HasSubstr("predicts no next token but gives labels")));
+  const test::ScratchFolder scratch;
+  const ModelFolder other = load_model_folder(
+      with_config(scratch, {{"id2label", {{"3", "odd"}}}, {"architectures", {"BartModel"}}}, "bart_pairs"));
+  EXPECT_EQ(other.model->kind(), ModelKind::kTranslator);
+  EXPECT_THAT(other.not_read, testing::SizeIs(4));
 }
 
 TEST(LabelsOfT5, StandOnItsEncoderAlone) {

@@ -151,6 +151,52 @@ TEST(TrainedClassifier, PatchingNamesTheHeadThatCarriesTheWord) {
             "gives labels to tokens");
 }
 
+// Its decoder reads the text shifted by one token: row i stands before token i.
+TEST(EncoderDecoderThatClassifies, ShowsWhatBothStacksRead) {
+  const ModelFolder folder = load_model_folder(kGoldens / "labels" / "bart_pairs");
+  const Observation seen = observe_text(folder, "two dogs", {}, {.keep = {"decoder.labels", "*.weights.*"}});
+  const std::vector<std::string> read = {"<s>", "two", "dogs", "</s>"},
+                                 shifted = {"<start>", "<s>", "two", "dogs"};
+  EXPECT_EQ(seen.query_labels(AttentionKind::kEncoderSelf), read);
+  EXPECT_EQ(seen.query_labels(AttentionKind::kDecoderSelf), shifted);
+  EXPECT_EQ(seen.query_labels(AttentionKind::kCross), read);
+  EXPECT_EQ(seen.key_labels(AttentionKind::kCross), read);
+  EXPECT_EQ(seen.weights({"decoder.2.cross_attention", 6}).rows, 4);
+  EXPECT_EQ(seen.value("decoder.labels").cols(), 3);
+}
+
+TEST(EncoderDecoderThatClassifies, IsExplainedByBothCopiesOfTheText) {
+  const ModelFolder folder = load_model_folder(kGoldens / "labels" / "bart_pairs");
+  const AttributionReport found = heads_attribution(folder, "two dogs", {.label = "neutral", .steps = 100});
+  const std::vector<float> logits = classify_text(folder, {"two dogs"})[0].rows[0].logits;
+  EXPECT_NEAR(found.score, logits[1], 1e-6);
+  ASSERT_EQ(found.tokens.size(), 8u);
+  const std::vector<bool> kept = {true, false, false, true, true, true, false, false};
+  for (size_t i = 0; i < kept.size(); ++i) {
+    EXPECT_EQ(found.tokens[i].kept, kept[i]) << i;
+    EXPECT_EQ(found.tokens[i].side, i < 4 ? TokenSide::kSource : TokenSide::kTarget);
+  }
+  double sum = 0;
+  for (const double score : found.of(AttributionMethod::kIntegratedGradients)) sum += score;
+  EXPECT_NEAR(sum, found.score - found.replaced_score, 1e-3);
+}
+
+TEST(EncoderDecoderThatClassifies, IsPatchedInBothStacks) {
+  const ModelFolder folder = load_model_folder(kGoldens / "labels" / "bart_pairs");
+  const PatchQuestion question{
+      .clean = "two dogs run", .corrupt = "the dogs run", .answer = "neutral", .wrong = "entailment"};
+  const PatchReport found =
+      heads_patch(folder, question, {.part = PatchedPart::kStream, .by_position = true});
+  EXPECT_EQ(found.clean_text("encoder").labels[1], "two");
+  EXPECT_EQ(found.clean_text("decoder").labels[2], "two");
+  EXPECT_EQ(found.corrupt_text("decoder").labels[2], "the");
+  const auto last = static_cast<int32_t>(found.texts.clean.ids.size()) - 1;
+  for (const PatchedValue& value : found.values) {
+    if (value.place.stack != "decoder" || value.place.layer != 3) continue;
+    EXPECT_NEAR(value.restored, value.place.position == last ? 1 : 0, 1e-3) << value.name;
+  }
+}
+
 TEST(DecoderThatClassifies, ShowsItsTokensAsDecodersDo) {
   const ModelFolder folder = load_model_folder(kGoldens / "labels" / "llama_pairs");
   const Observation seen = observe_text(folder, "two dogs run", {}, {.keep = {"decoder.labels"}});

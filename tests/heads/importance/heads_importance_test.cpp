@@ -31,9 +31,10 @@ using testing::HasSubstr;
 TEST(HeadImportance, KnowsWhatEachKindOfModelIsScoredBy) {
   std::vector<ScoreKind> kinds;
   for (const ScoredFamily& family : scored_families()) kinds.push_back(family.texts.kind);
-  EXPECT_THAT(kinds, testing::ElementsAre(ScoreKind::kTranslation, ScoreKind::kNextTokens,
-                                          ScoreKind::kMaskedWords, ScoreKind::kLabels, ScoreKind::kLabels,
-                                          ScoreKind::kLabels, ScoreKind::kLabels, ScoreKind::kVectors));
+  EXPECT_THAT(kinds,
+              testing::ElementsAre(ScoreKind::kTranslation, ScoreKind::kNextTokens, ScoreKind::kMaskedWords,
+                                   ScoreKind::kLabels, ScoreKind::kLabels, ScoreKind::kLabels,
+                                   ScoreKind::kLabels, ScoreKind::kLabels, ScoreKind::kVectors));
 }
 
 // A corpus is read without the prompt of a sentence model, so there is none to leave out of the pooling.

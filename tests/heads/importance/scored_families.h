@@ -50,6 +50,7 @@ inline std::vector<ScoredFamily> scored_families() {
   add("classifier of tokens", load_scored_model(golden_of_importance("labels/bert_words")));
   add("decoder that classifies texts", load_scored_model(golden_of_importance("labels/llama_pairs")));
   add("decoder that classifies tokens", load_scored_model(golden_of_importance("labels/gpt2_words")));
+  add("encoder-decoder that classifies", load_scored_model(golden_of_importance("labels/bart_pairs")));
   add("sentences", load_scored_model(golden_of_importance("sentences/modes")));
   return all;
 }

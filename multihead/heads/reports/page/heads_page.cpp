@@ -25,8 +25,9 @@ constexpr int64_t kManyTokens = 200;
 /// Beside roots, queries and keys are kept of the first texts as long as they take no more, in bytes.
 constexpr size_t kMostProducts = size_t{3} << 20;
 
+/// With a decoder a classifier is shown as a translator is.
 const char* family_of(const ModelFolder& folder) {
-  if (translates(folder)) return "translator";
+  if (folder.model->stack_configs().size() > 1) return "translator";
   return is_causal(folder) ? "causal" : "encoder";
 }
 
@@ -161,7 +162,7 @@ HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, int64_
     place_in(folder.target_tokens(), seen.translation, 0, seen.predicted);
   }
   json["source"] = json_of_tokens(causal ? seen.target : seen.source, text.source);
-  const bool decodes = seen.targets != TargetsRead::kNone;
+  const bool decodes = !seen.predicted.ids.empty();
   json["target"] = decodes ? json_of_tokens(seen.target, seen.translation) : HeadsJson();
   json["predicted"] = decodes ? json_of_tokens(seen.predicted, seen.translation) : HeadsJson();
   json["maps"] = HeadsJson::array();
