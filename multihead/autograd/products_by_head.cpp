@@ -26,9 +26,8 @@ Var products_by_head(Tape& tape, Var x, Var y, int heads, float scale) {
     return rows.columns_between(head * columns, (head + 1) * columns);
   };
   std::vector<PackedMatrix> packed(static_cast<size_t>(heads));
-  parallel_for(heads, [&](int64_t h) {
-    packed[static_cast<size_t>(h)].pack_transposed(of_head(y.value(), h, size));
-  });
+  parallel_for(
+      heads, [&](int64_t h) { packed[static_cast<size_t>(h)].pack_transposed(of_head(y.value(), h, size)); });
   for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
     const MatrixView in = x.value().rows_between(begin, end), out = z.value().rows_between(begin, end);
     for (int64_t h = 0; h < heads; ++h)
@@ -43,9 +42,8 @@ Var products_by_head(Tape& tape, Var x, Var y, int heads, float scale) {
       if (!to.wants_gradient()) return;
       const Tape::Target target = tape.gradient_of(to);
       const MatrixView found = tape.arena().matrix<float>(to.rows(), to.cols());
-      parallel_for(heads, [&](int64_t h) {
-        compute(of_head(z.gradient(), h, width), h, of_head(found, h, size));
-      });
+      parallel_for(heads,
+                   [&](int64_t h) { compute(of_head(z.gradient(), h, width), h, of_head(found, h, size)); });
       multiply_by(scale, found);
       copy_or_add(found, target.gradient, target.write);
     };

@@ -20,8 +20,8 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
   for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
     const MatrixView block = y.value().rows_between(begin, end);
-    const auto positions_of = options.positions.cols == 0 ? std::span<const int32_t>()
-                                                          : options.positions_of.subspan(first, count);
+    const auto positions_of =
+        options.positions.cols == 0 ? std::span<const int32_t>() : options.positions_of.subspan(first, count);
     if (table.value.is_converted()) {
       // Row i of what is needed is that of token ids[first + i].
       Tensor rows(end - begin, y.cols());
@@ -32,8 +32,8 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
       embed(StoredMatrix::of(std::as_const(rows).view()), in_order, options.scale, options.positions,
             positions_of, block);
     } else {
-      embed(table.value.stored(), ids.subspan(first, count), options.scale, options.positions,
-            positions_of, block);
+      embed(table.value.stored(), ids.subspan(first, count), options.scale, options.positions, positions_of,
+            block);
     }
     for (int64_t i = begin; options.types != nullptr && i < end; ++i) {
       const float* type = options.types->value.view().row(options.types_of[static_cast<size_t>(i)]);

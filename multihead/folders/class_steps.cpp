@@ -205,7 +205,8 @@ void put_unknown_piece(TokenizerClass kind, const ClassOptions& options, TokenMo
     const auto named = std::find_if(pieces.begin(), pieces.end(),
                                     [&](const ScoredPiece& piece) { return piece.text == name; });
     at = named == pieces.end() ? (deberta ? 1 : 0) : static_cast<size_t>(named - pieces.begin());
-    if (model.unknown_token == name) return;  // of a SentencePiece model, where it is none of the pieces with scores
+    if (model.unknown_token == name)
+      return;  // of a SentencePiece model, where it is none of the pieces with scores
   }
   if (at < pieces.size()) model.unknown_token = pieces[at].text;
 }

@@ -43,7 +43,8 @@ struct DistanceProjection {
 
 class DisentangledPositions final : public AttentionPositions {
  public:
-  DisentangledPositions(const DisentangledOptions& options, const HeadShape& shape, int d_model, float epsilon)
+  DisentangledPositions(const DisentangledOptions& options, const HeadShape& shape, int d_model,
+                        float epsilon)
       : options_(options),
         shape_(shape),
         table_(std::make_shared<DistanceVectors>(options, d_model, epsilon)) {

@@ -25,7 +25,8 @@ std::vector<std::string> problems_of(Positions positions, const HeadGeometry& ge
         g.query_key_norm == QueryKeyNorm::kNone && softmaxes_per_head(g) == 1)
       return {};
     return {
-        "positions disentangled need heads that read whole rows and have query_key scores, one softmax and keys of "
+        "positions disentangled need heads that read whole rows and have query_key scores, one softmax and "
+        "keys of "
         "their own without a norm; use alibi, t5 or shaw"};
   }
   if (positions != Positions::kRotary) return {};

@@ -133,9 +133,9 @@ struct StackConfig {
   bool cross_attention = false;  // whether layers have cross-attention to a memory
   /// Of self-attention. Positions that are added to embeddings change nothing here.
   Positions positions = Positions::kNone;
-  RotaryOptions rotary = {};  // for Positions::kRotary
-  bool one_bias = false;      // for Positions::kT5: one table for all layers, as in T5
-  T5Buckets buckets = {};     // for Positions::kT5
+  RotaryOptions rotary = {};              // for Positions::kRotary
+  bool one_bias = false;                  // for Positions::kT5: one table for all layers, as in T5
+  T5Buckets buckets = {};                 // for Positions::kT5
   DisentangledOptions disentangled = {};  // for Positions::kDisentangled
   NormConfig norm = {};
   SublayerOrder order =

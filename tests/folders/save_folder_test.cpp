@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "llama/llama3_one_key_f16", "llama/untied_biased_linear_bf16", "mistral/window",
                     "qwen2/some_windows", "qwen3/tied", "roberta/camembert", "electra/masked", "mpnet/masked",
                     "modernbert/masked", "modernbert/encoder", "modernbert/classifier", "nomic_bert/masked",
-                    "nomic_bert/encoder", "labels/llama_pairs", "labels/gpt2_words", "labels/bart_pairs", "labels/t5_tokens"));
+                    "nomic_bert/encoder", "deberta_v2/masked", "deberta_v2/separate", "labels/llama_pairs",
+                    "labels/gpt2_words", "labels/bart_pairs", "labels/t5_tokens"));
 
 // Runs only when MULTIHEAD_PYTHON names a Python with torch and transformers (`make oracles`).
 class SlowSavedOracle : public SavedFamily {};

@@ -111,7 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
         Classifier{"electra_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"electra_replaced", kTokens, LabelScores::kSigmoid, {"replaced"}},
         Classifier{"mpnet_texts", kTexts, LabelScores::kSoftmax, numbered(3)},
-        Classifier{"deberta_texts", kTexts, LabelScores::kSoftmax, {"entailment", "neutral", "contradiction"}},
+        Classifier{
+            "deberta_texts", kTexts, LabelScores::kSoftmax, {"entailment", "neutral", "contradiction"}},
         Classifier{"deberta_tokens", kTokens, LabelScores::kSoftmax, numbered(5)},
         Classifier{"mpnet_tokens", kTokens, LabelScores::kSoftmax, numbered(2)},
         Classifier{"nomic_bert_texts", kTexts, LabelScores::kSoftmax, numbered(3)},

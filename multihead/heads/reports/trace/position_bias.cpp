@@ -55,8 +55,7 @@ std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const
     return bias;
   };
   const auto by_distance = [&](std::string formula, const auto& number) {
-    return matrix(std::move(formula),
-                  [&](int64_t i, int64_t, int distance) { return number(i, distance); });
+    return matrix(std::move(formula), [&](int64_t i, int64_t, int distance) { return number(i, distance); });
   };
   switch (layer.config().positions) {
     case Positions::kAlibi: {
@@ -86,8 +85,9 @@ std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const
     }
     case Positions::kDisentangled: {
       const DisentangledOptions& options = layer.config().disentangled;
-      const Tensor of_keys = options.content_to_position ? met_vectors(layer, parameters, HeadPart::kKeys, q.head)
-                                                         : Tensor(),
+      const Tensor of_keys = options.content_to_position
+                                 ? met_vectors(layer, parameters, HeadPart::kKeys, q.head)
+                                 : Tensor(),
                    of_queries = options.position_to_content
                                     ? met_vectors(layer, parameters, HeadPart::kQueries, q.head)
                                     : Tensor();
@@ -96,17 +96,16 @@ std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const
       const std::string both = of_queries.size() == 0 ? first
                                : of_keys.size() == 0  ? second
                                                       : fmt::format("({} + {})", first, second);
-      return matrix(
-          fmt::format("{:.4g} {}, c of the distance", q.scale, both),
-          [&](int64_t i, int64_t j, int distance) {
-            const int column = disentangled_column(-distance, options);
-            float sum = 0;
-            for (int64_t n = 0; n < q.rows.cols; ++n) {
-              if (of_keys.size() != 0) sum += q.rows(i, n) * of_keys(column, n);
-              if (of_queries.size() != 0) sum += q.keys(j, n) * of_queries(column, n);
-            }
-            return q.scale * sum;
-          });
+      return matrix(fmt::format("{:.4g} {}, c of the distance", q.scale, both),
+                    [&](int64_t i, int64_t j, int distance) {
+                      const int column = disentangled_column(-distance, options);
+                      float sum = 0;
+                      for (int64_t n = 0; n < q.rows.cols; ++n) {
+                        if (of_keys.size() != 0) sum += q.rows(i, n) * of_keys(column, n);
+                        if (of_queries.size() != 0) sum += q.keys(j, n) * of_queries(column, n);
+                      }
+                      return q.scale * sum;
+                    });
     }
     case Positions::kSinusoidal:
     case Positions::kLearned:

@@ -102,10 +102,14 @@ class Walk final : WeighingTrace {
   TracedMap scores_of(int h, int s) {
     const std::string own = rows_->suffix(h, s), q_name = rows_->name_of_queries(h, s);
     const Var q = rows_->queries(h, s), k = rows_->keys(h, s);
-    auto bias = position_bias(
-        layer_, parameters_,
-        {.head = h, .softmax = rows_->number(h, s), .name = q_name, .rows = q.value(),
-         .name_of_keys = rows_->name_of_keys(h, s), .keys = k.value(), .scale = scale_});
+    auto bias = position_bias(layer_, parameters_,
+                              {.head = h,
+                               .softmax = rows_->number(h, s),
+                               .name = q_name,
+                               .rows = q.value(),
+                               .name_of_keys = rows_->name_of_keys(h, s),
+                               .keys = k.value(),
+                               .scale = scale_});
     const auto added = bias ? std::optional(tape_.constant(bias->value.view())) : std::nullopt;
     const AttentionResult<float> formula =
         attention_formula(tape_, q, k, rows_->values(h), scale_, mask_, added, g_.soft_cap);
