@@ -190,5 +190,12 @@ TEST(EncoderDecoderConfig, HeadsChangeOnEitherSide) {
       testing::ThrowsMessage<UsageError>(testing::HasSubstr("encoder.0.self_attention: ")));
 }
 
+// A cache keeps no products of keys, and the decoder of such a model has one.
+TEST(TranslatorShape, DisentangledPositionsAreOfEncoders) {
+  TranslatorShape shape;
+  shape.positions = Positions::kDisentangled;
+  EXPECT_THAT(problems_of(shape), testing::ElementsAre(testing::HasSubstr("disentangled are for encoders")));
+}
+
 }  // namespace
 }  // namespace mh

@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "multihead/base/error.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/nn/position_table.h"
+#include "multihead/tensor/tensor.h"
 
 namespace mh {
 namespace {
@@ -74,6 +78,41 @@ TEST(Positions, DisentangledColumnsAreThoseOfDeberta) {
               ElementsAre(2, 5, 5, 6, 11, 16, 17, 17, 17, 17, 18, 19, 20, 20));
   EXPECT_THAT(of({.span = 7, .farthest = 0}, {-9, -8, -7, -6, 0, 5, 6, 7, 9}),
               ElementsAre(0, 0, 0, 1, 7, 12, 13, 13, 13));
+}
+
+/// Without training, projected vectors of distances are kept, but not beyond a change of what they are made of.
+TEST(Positions, KeptVectorsFollowTheirParameters) {
+  DropoutStreams streams;
+  MultiHeadAttention layer("layer",
+                           {.d_model = 6,
+                            .geometry = {.heads = 2},
+                            .positions = Positions::kDisentangled,
+                            .disentangled = {.span = 5, .farthest = 9}},
+                           streams);
+  Random random(3);
+  layer.initialise(random);
+  Tensor x(11, 6);
+  for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(random.normal());
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{4, 7});
+  const auto heads = [&](Tape::Mode mode) {
+    Tape tape(mode);
+    Context context{.tape = tape};
+    const Sequences rows{.ids = {}, .ragged = &ragged, .sentences = {}};
+    return copied(layer.self_heads(context, tape.constant(x.view()), rows, Mask::none()).value());
+  };
+  std::vector<float> before;
+  for (const char* changed : {"", ".distance_vectors", ".distance_norm.gain", ".w_k", ".b_q"}) {
+    layer.visit("", [&](const std::string& name, Parameter& p) {
+      if (name != changed) return;
+      for (int64_t i = 0; i < p.value.size(); ++i) p.value.data()[i] += 0.5f * static_cast<float>(i % 3);
+      p.changed();
+    });
+    const Tensor kept = heads(Tape::Mode::kEvaluate), anew = heads(Tape::Mode::kRecord);
+    const std::vector<float> now(kept.data(), kept.data() + kept.size());
+    EXPECT_NE(now, before) << changed;
+    for (int64_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(kept.data()[i], anew.data()[i], 1e-5) << changed;
+    before = now;
+  }
 }
 
 TEST(Positions, BucketsThatCannotBeAreNamed) {
