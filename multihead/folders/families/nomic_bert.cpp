@@ -254,6 +254,11 @@ FolderPlan read_nomic_bert(std::string_view json, std::string_view name) {
     found.may_be_missing = parameter == "masked_words.b" || parameter == "masked_words.output_bias";
     return found;
   };
+  plan.no_weight = [twins = plan.no_weight](const std::string& tensor, const TensorFiles& files,
+                                            const Model& model, Differences& differences) {
+    // A table of frequencies, which older versions of that code saved.
+    return tensor.ends_with(".rotary_emb.inv_freq") || twins(tensor, files, model, differences);
+  };
   plan.fields_of_heads = nomic_bert_heads;
   plan.remarks.insert(plan.remarks.end(), reader.remarks.begin(), reader.remarks.end());
   return plan;

@@ -162,6 +162,10 @@ TEST_F(NomicBert, WeightsOfItsOwnCodeAreRead) {
                          .shape = entry.shape,
                          .data = std::span<const float>(numbers[i])});
   }
+  const std::vector<float> frequencies = {1, 0.1f, 0.01f};
+  tensors.push_back({.name = "bert.encoder.layers.1.attn.rotary_emb.inv_freq",
+                     .shape = {3},
+                     .data = std::span<const float>(frequencies)});
   const TensorFiles files(SafetensorsFile::from_bytes(write_safetensors(tensors, {}), "own"), "own");
   const auto found = read_parameters(files, read_plan(config.dump(), "config.json"));
   expect_states(*found);
