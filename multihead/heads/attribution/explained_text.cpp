@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "multihead/autograd/ops.h"

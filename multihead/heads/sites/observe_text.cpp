@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/batch/batch.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/heads/sites/text_pass.h"
 #include "multihead/models/encoder_decoder.h"
