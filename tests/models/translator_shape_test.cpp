@@ -192,7 +192,7 @@ TEST(EncoderDecoderConfig, HeadsChangeOnEitherSide) {
 
 // A cache keeps no products of keys, and the decoder of such a model has one.
 TEST(TranslatorShape, DisentangledPositionsAreOfEncoders) {
-  TranslatorShape shape;
+  TranslatorShape shape = small_shape();
   shape.positions = Positions::kDisentangled;
   EXPECT_THAT(problems_of(shape), testing::ElementsAre(testing::HasSubstr("disentangled are for encoders")));
 }

@@ -19,6 +19,7 @@ CLASSES = {
     "xlm-roberta": "XLMRoberta",
     "mpnet": "MPNet",
     "distilbert": "DistilBert",
+    "deberta-v2": "DebertaV2",
     "electra": "Electra",
     "modernbert": "ModernBert",
     "nomic_bert": "NomicBert",  # since transformers 5
@@ -44,7 +45,7 @@ CLASSES = {
     "phi3": "Phi3",
     "smollm3": "SmolLM3",
 }
-GENERATES = set(CLASSES) - {"bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "electra", "modernbert", "nomic_bert"}
+GENERATES = set(CLASSES) - {"bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "deberta-v2", "electra", "modernbert", "nomic_bert"}
 
 
 def main():
