@@ -128,9 +128,10 @@ class Inside(ModelFacts):
         text: str,
         *,
         at: str | Iterable[str],
-        of: Literal["log_probability", "similarity"] = "log_probability",
+        of: Literal["log_probability", "similarity", "label"] = "log_probability",
         target: str = "",
         second: str | None = None,
+        label: str | None = None,
         position: int | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
@@ -146,9 +147,11 @@ class Inside(ModelFacts):
             at: names or patterns of `model.sites`.
             of: "log_probability" of what the model predicts (natural logarithm): a causal model each token after the first, a
                 translator the translation and its end, an encoder each token of the text. "similarity": the cosine of the
-                vectors of `text` and `second`.
+                vectors of `text` and `second`. "label": the logit of `label`, of a classifier, which may read `text` and `second`
+                as a pair.
+            label: one of `model.labels`, or its number.
             target: of a translator; without: its greedy translation.
-            position: only of this one of the tokens that are predicted, from 0.
+            position: only of this one of the tokens that are predicted, from 0; of a classifier of tokens the token.
             source_language, target_language: of a translator of many languages those of the text and of its translation, as for
                 `translate`.
         """
@@ -156,6 +159,6 @@ class Inside(ModelFacts):
         with self._edited() as edits:
             found = self._native.gradient(
                 text, of=of, at=patterns, target=target, source_language=source_language, target_language=target_language,
-                second=second, position=position, edits=edits,
+                second=second, label=label, position=position, edits=edits,
             )  # fmt: skip
         return Gradients(found)

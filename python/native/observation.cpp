@@ -18,6 +18,7 @@
 #include "arrays.h"
 #include "call.h"
 #include "model.h"
+#include "multihead/autograd/scores.h"
 #include "multihead/autograd/tape.h"
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
@@ -27,6 +28,7 @@
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/heads/sites/text_pass.h"
+#include "multihead/models/label_head.h"
 #include "names.h"
 
 namespace mh::python {
@@ -227,8 +229,45 @@ Slopes of_similarity(const LoadedModel& loaded, const std::string& text, const s
   return found;
 }
 
-/// Whether a second text is needed.
-constexpr EnumNames<bool> kKinds = {{"log_probability", false}, {"similarity", true}};
+/// Of the logit of a label: of the text, or of one of its tokens. asked: its name, perhaps a second text.
+struct AskedLabel {
+  std::string name;
+  std::optional<std::string> second;
+  std::optional<int> position;
+};
+Slopes of_label(const LoadedModel& loaded, const std::string& text, const AskedLabel& asked,
+                const std::vector<std::string>& at, Sites* changed) {
+  const Observation seen = observe_text(loaded.folder(), text, {},
+                                        {.keep = {}, .sites = changed, .remark = warn, .pair = asked.second});
+  SiteValues values;
+  for (const std::string& pattern : at) values.watch(pattern);
+  SitesInTurn sites(changed, values);
+  TextPass pass(loaded.model(), seen, {.sites = &sites, .mode = Tape::Mode::kRecordValues});
+  const Var all = pass.label_logits();
+  const bool of_tokens = loaded.model().label_head()->of_tokens();
+  if (of_tokens != asked.position.has_value())
+    throw UsageError(of_tokens ? "`position` is missing: this model gives labels to tokens; name one, from 0"
+                               : "`position` is of a classifier of tokens; leave it out");
+  const int row = asked.position.value_or(0);
+  if (row < 0 || row >= all.rows())
+    throw UsageError(
+        fmt::format("`position`: expected 0 to {}, the tokens of the text, got {}", all.rows() - 1, row));
+  const int32_t rows[] = {row}, columns[] = {loaded.folder().labels->number_of(asked.name)};
+  const Var logit = ops::pick(pass.tape(), all, rows, columns);
+  const Wanted wanted(at, loaded.model().sites(), "logit");
+  wanted.check(logit);
+  pass.tape().backward(logit);
+  Slopes found = slopes_of(wanted, values);
+  found.value = static_cast<double>(logit.value()(0, 0));
+  found.source = seen.source.labels, found.target = seen.target.labels;
+  return found;
+}
+
+/// What is differentiated.
+enum class Number { kLogProbability, kSimilarity, kLabel };
+constexpr EnumNames<Number> kNumbers = {{"log_probability", Number::kLogProbability},
+                                        {"similarity", Number::kSimilarity},
+                                        {"label", Number::kLabel}};
 
 /// The number; labels of source, target and predicted tokens; gradients by site.
 using Found = std::tuple<double, std::vector<std::string>, std::vector<std::string>, std::vector<std::string>,
@@ -237,17 +276,27 @@ using Found = std::tuple<double, std::vector<std::string>, std::vector<std::stri
 Found gradient(const LoadedModel& loaded, const std::string& text, const std::string& of,
                const std::vector<std::string>& at, const std::string& target, const Language& source_language,
                const Language& target_language, const std::optional<std::string>& second,
-               std::optional<int> position, Edits* edits) {
-  if (value_named(of, kKinds, "of") != second.has_value())
-    throw UsageError("`second` is the other text of of='similarity'; give both or neither");
-  if (second && (position || !target.empty()))
+               const std::optional<std::string>& label, std::optional<int> position, Edits* edits) {
+  const Number number = value_named(of, kNumbers, "of");
+  if ((number == Number::kLabel) != label.has_value())
+    throw UsageError("`label` is that of of='label'; give both or neither");
+  if (number != Number::kLabel && (number == Number::kSimilarity) != second.has_value())
+    throw UsageError("`second` is the other text of of='similarity', or of a pair with of='label'");
+  if ((number == Number::kSimilarity && position) || (number != Number::kLogProbability && !target.empty()))
     throw UsageError("`position` and `target` need of='log_probability'; leave them out");
   const TextLanguages languages{source_language, target_language};
-  if (second) language_pair(loaded.folder(), languages);  // it has none
+  if (number != Number::kLogProbability) language_pair(loaded.folder(), languages);  // it has none
   Slopes found = long_call([&] {
     Sites* changed = sites_of(edits, loaded);
-    return second ? of_similarity(loaded, text, *second, at, changed)
-                  : of_log_probability(loaded, text, target, languages, position, at, changed);
+    switch (number) {
+      case Number::kSimilarity:
+        return of_similarity(loaded, text, *second, at, changed);
+      case Number::kLabel:
+        return of_label(loaded, text, {.name = *label, .second = second, .position = position}, at, changed);
+      case Number::kLogProbability:
+        break;
+    }
+    return of_log_probability(loaded, text, target, languages, position, at, changed);
   });
   std::vector<std::pair<std::string, NumpyFloats>> gradients;
   for (const auto& [name, numbers] : found.gradients)
@@ -275,8 +324,8 @@ void add_observation(nb::module_& module, nb::class_<LoadedModel>& model) {
       .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "first"_a, "source_language"_a.none(),
            "target_language"_a.none(), "sites"_a, "edits"_a.none())
       .def("gradient", gradient, "text"_a, nb::kw_only(), "of"_a, "at"_a, "target"_a,
-           "source_language"_a.none(), "target_language"_a.none(), "second"_a.none(), "position"_a.none(),
-           "edits"_a.none());
+           "source_language"_a.none(), "target_language"_a.none(), "second"_a.none(), "label"_a.none(),
+           "position"_a.none(), "edits"_a.none());
 }
 
 }  // namespace mh::python

@@ -293,6 +293,41 @@ def test_gradients_are_slopes(demo: mh.Model, minilm: mh.Model) -> None:
         demo.gradient(text, at="*.gates", target=target, position=8)
 
 
+def logit_of(model: mh.Model, text: str, pair: str | None, label: str, token: int | None) -> float:
+    """The logit that `classify` says; of a classifier of tokens that of the token behind the first special one."""
+    found: Any = model.classify(text, pair=pair) if token is None else model.classify(text)[token - 1].labels
+    return float(next(one.logit for one in found if one.name == label))
+
+
+def test_gradients_of_labels_are_slopes() -> None:
+    """Of a text, a pair and a token: by moving a gate, and the value is the logit."""
+    step, text = 1e-2, "the cat sees"
+    cases: list[tuple[str, str | None, int | None]] = [
+        ("bert_pairs", None, None),
+        ("bert_pairs", "dogs walk", None),
+        ("bart_pairs", "dogs walk", None),
+        ("bert_words", None, 1),
+    ]
+    for name, pair, token in cases:
+        model = mh.load(golden(f"labels/{name}"))
+        label = model.labels[1]
+        slopes = model.gradient(text, at="*.gates", of="label", label=label, second=pair, position=token)
+        assert slopes.value == pytest.approx(logit_of(model, text, pair, label, token), abs=1e-4)
+        ends = []
+        for sign in (1, -1):
+            with model.edit(gate={"encoder.0.self_attention.1": 1 + sign * step}):
+                ends.append(logit_of(model, text, pair, label, token))
+        expected = (ends[0] - ends[1]) / (2 * step)
+        assert slopes["encoder.0.self_attention.gates"][0, 1] == pytest.approx(expected, rel=0.05, abs=1e-3)
+    words = mh.load(golden("labels/bert_words"))
+    with pytest.raises(mh.UsageError, match="there is no label 'x'"):
+        words.gradient(text, at="*.gates", of="label", label="x", position=1)
+    with pytest.raises(mh.UsageError, match="`position` is missing"):
+        words.gradient(text, at="*.gates", of="label", label=words.labels[0])
+    with pytest.raises(mh.UsageError, match="`label` is that of"):
+        words.gradient(text, at="*.gates", of="label")
+
+
 def test_saves_and_prunes(demo: mh.Model, tmp_path: Path) -> None:
     demo.save(tmp_path / "copy")
     again = mh.load(tmp_path / "copy")

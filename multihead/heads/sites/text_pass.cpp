@@ -38,6 +38,10 @@ Var TextPass::logits() {
   return model_.logits(context_, states_, (translates_ ? target_ : text_).view());
 }
 
+Var TextPass::label_logits() {
+  return model_.label_logits(context_, states_, text_.view());
+}
+
 Var TextPass::log_probabilities() {
   if (tokens_.empty())
     throw UsageError("a causal model predicts a text's tokens after the first; give at least two");

@@ -43,6 +43,9 @@ class TextPass {
   void call_output_sites();
   /// [N, V]: the logits of words. Throws UsageError when the model predicts none.
   Var logits();
+  /// [1, labels] of the text, or [N, labels] of its tokens: the logits of a classifier. Throws UsageError when the model gives
+  /// no labels.
+  Var label_logits();
   /// [n, 1]: log p of each token that the model predicts, in natural logarithms. Throws UsageError when it predicts
   /// none, and when the text has too few tokens.
   Var log_probabilities();
