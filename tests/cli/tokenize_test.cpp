@@ -96,7 +96,7 @@ TEST_F(TokenizeVerb, ThePageNamesAllThatIsRead) {
       ++names;
     }
   }
-  EXPECT_EQ(names, 13u + 9 + 5 + 9 + 8 + 4);
+  EXPECT_EQ(names, 13u + 9 + 5 + 9 + 9 + 4);
 }
 
 TEST_F(TokenizeVerb, FilesAndThreadsDoNotChangeTheResult) {
