@@ -252,7 +252,7 @@ def make(root, name):
     with torch.no_grad():
         for parameter in model.parameters():
             # The scores of T5 have no scale: larger numbers would make float32 differ from float64.
-            parameter.copy_(parameter + (0.15 if name.endswith("t5_texts") else 0.4) * torch.randn_like(parameter))
+            parameter.copy_(parameter + (0.15 if "t5_" in name else 0.4) * torch.randn_like(parameter))
     folder = root / name
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder)
