@@ -208,6 +208,14 @@ def text_or_list(texts: str | Iterable[str], argument: str) -> tuple[list[str], 
     return [text(one, argument) for one in texts], False
 
 
+def vectors(given: Any, argument: str) -> Any:
+    """Numbers as an array of float32. Raises ArgumentTypeError."""
+    try:
+        return np.asarray(given, np.float32)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"`{argument}`: expected vectors of numbers, got {_type_of(given)}") from None
+
+
 def whole_numbers(given: Any, argument: str) -> list[int]:
     """Whole numbers of 32 bits, from whatever can be gone through: a list, an array. Raises ArgumentTypeError or UsageError."""
     values = given.tolist() if hasattr(given, "tolist") else given

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _native, _settings
-from ._arguments import checked, text_or_list, whole_numbers
+from ._arguments import checked, text_or_list, vectors, whole_numbers
 from ._edits import tell_unread
 from ._facts import ModelFacts
 from ._observation import Floats
@@ -147,9 +147,9 @@ class TextTasks(ModelFacts):
             second: likewise.
         """
         self._need("embed")
-        a, b = (np.asarray(vectors, np.float32) for vectors in (first, second))
+        a, b = vectors(first, "first"), vectors(second, "second")
         found = self._native.similarity(np.atleast_2d(a), np.atleast_2d(b))
-        return found[tuple(0 if vectors.ndim == 1 else slice(None) for vectors in (a, b))]
+        return found[tuple(0 if one.ndim == 1 else slice(None) for one in (a, b))]
 
     @property
     def similarity_fn_name(self) -> str:

@@ -42,7 +42,7 @@ TAKEN: dict[str, Any] = {
     **dict.fromkeys(["q", "k", "v", "out", "lse", "d_out"], ARRAY), "text": "a", "texts": "a", "prompts": "a", "prompt": "a",
     "ids": [1], "hypotheses": ["a"], "references": ["a"], "at": "*", "pattern": "*", "heads": "*", "folder": "x", "source": "x",
     "name": "x", "attention": "x", "path": "x", "by": "a", "threads": 1, "clean": "a", "corrupt": "b", "answer": "a", "wrong": "b",
-    "train_source": "x", "train_target": "x",
+    "train_source": "x", "train_target": "x", "first": ARRAY[0, 0], "second": ARRAY[0, 0],
 }  # fmt: skip
 
 
