@@ -146,9 +146,10 @@ FolderPlan read_deberta(std::string_view given, std::string_view name) {
   }
   // The scale of three products that add up, whether or not there are vectors of distances.
   const int products = 1 + (to_position ? 1 : 0) + (to_content ? 1 : 0);
+  const int summed = sizes.d_model / sizes.heads * products;
   for (LayerConfig& layer : config.stack.layers) {
     if (products > 1 && sizes.d_model % sizes.heads == 0)
-      layer.self_attention.scale = 1 / std::sqrt(static_cast<float>(sizes.d_model / sizes.heads * products));
+      layer.self_attention.scale = 1 / std::sqrt(static_cast<float>(summed));
   }
   LabelDense pooler;
   if (fields.pooler_activation != Activation::kNone) pooler.activation = fields.pooler_activation;

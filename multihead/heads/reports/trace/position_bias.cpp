@@ -54,8 +54,8 @@ std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const
     }
     return bias;
   };
-  const auto by_distance = [&](std::string formula, const auto& number) {
-    return matrix(std::move(formula), [&](int64_t i, int64_t, int distance) { return number(i, distance); });
+  const auto by_distance = [&](const std::string& formula, const auto& number) {
+    return matrix(formula, [&](int64_t i, int64_t, int distance) { return number(i, distance); });
   };
   switch (layer.config().positions) {
     case Positions::kAlibi: {
