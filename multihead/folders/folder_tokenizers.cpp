@@ -151,7 +151,8 @@ FolderTokenizers read_deberta_pieces(const FolderSource& folder) {
   parts.model.looks_up_unknown = true;
   for (AddedToken& token : parts.added_tokens) token.in_text = true;
   naming(found.source_file, [&] {
-    put_class_steps(TokenizerClass::kDeberta, settings.options, parts);
+    put_class_steps(TokenizerClass::kDeberta, settings.options,
+                    parts);  // so that no step of the class replaces another
     for (std::string& line : apply_settings(settings, found.source_file, false, parts))
       found.remarks.push_back(std::move(line));
     found.source = Tokenizer(std::move(parts));

@@ -19,9 +19,9 @@ namespace mh {
 /// The heads whose scores get a bias: of self-attention, or in cached decoding of new queries.
 struct ScoredHeads {
   const Heads& heads;
-  Var q;                             // [Nq, H * d_key]
-  Var k;                             // [Nk, G * d_key]; null: a cache has them in another form
-  std::span<const int32_t> offsets;  // [S + 1], of the keys
+  Var q;  // [Nq, H * d_key]
+  Var k;  // [Nk, G * d_key]; null: a cache has them in another form
+  std::span<const int32_t> query_offsets, key_offsets;  // [S + 1]
 };
 
 class AttentionPositions {

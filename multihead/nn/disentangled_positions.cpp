@@ -58,8 +58,10 @@ class DisentangledPositions final : public AttentionPositions {
     if (!scored.k) throw UsageError("disentangled positions need keys of whole sequences, in float32");
     Tape& tape = context.tape;
     int longest = 1;
-    for (size_t s = 0; s + 1 < scored.offsets.size(); ++s)
-      longest = std::max(longest, scored.offsets[s + 1] - scored.offsets[s]);
+    for (const auto& offsets : {scored.query_offsets, scored.key_offsets}) {
+      for (size_t s = 0; s + 1 < offsets.size(); ++s)
+        longest = std::max(longest, offsets[s + 1] - offsets[s]);
+    }
     const int first = disentangled_column(1 - longest, options_),
               last = disentangled_column(longest - 1, options_);
     const std::span<int32_t> columns = tape.arena().array<int32_t>(2 * int64_t{longest} - 1);

@@ -114,7 +114,7 @@ class LayerLedger {
     const auto add = [&](bool wanted, int64_t rows) {
       if (!wanted) return;
       LedgerPart projection{.name = {}};
-      projection.add_affine(columns, d, width, true);
+      projection.add_affine(columns, d, width, !of.shared_projections || has_bias_of_heads(g_.biases));
       if (of.shared_projections) projection.parameters = 0;
       part += projection;
       const int64_t products = count_product({rows, softmaxes(), columns});

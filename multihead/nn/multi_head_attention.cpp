@@ -132,7 +132,11 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
 
   LearnedInputs learned;
   if (positions_) {
-    const ScoredHeads scored{.heads = *heads_, .q = q, .k = memory.keys, .offsets = memory.offsets};
+    const ScoredHeads scored{.heads = *heads_,
+                             .q = q,
+                             .k = memory.keys,
+                             .query_offsets = rows.ragged->offsets(),
+                             .key_offsets = memory.offsets};
     learned = positions_->bias(context, scored, inputs.bias);
   }
   learned.gates = gates(context, *rows.ragged, places);
@@ -204,7 +208,7 @@ Var MultiHeadAttention::cross(Context& context, Var x, const Sequences& rows, Va
 }
 
 void MultiHeadAttention::share_positions(const MultiHeadAttention& other) {
-  if (&other == this || positions_->share(*other.positions_)) return;
+  if (&other == this || (positions_ && positions_->share(*other.positions_))) return;
   positions_ = other.positions_;
   owns_positions_ = false;
 }

@@ -101,7 +101,8 @@ class MultiHeadAttention {
 
   /// Calls the visitor with the attention's sites.
   void visit_sites(const SiteVisitor& visitor) const;
-  /// Takes the positional parameters of `other`; of disentangled positions those alone that all layers share.
+  /// Takes the positional parameters of `other`; of disentangled positions, which both then have, those alone that all layers
+  /// share.
   void share_positions(const MultiHeadAttention& other);
 
   void initialise(Random& random);

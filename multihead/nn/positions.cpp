@@ -26,8 +26,7 @@ std::vector<std::string> problems_of(Positions positions, const HeadGeometry& ge
       return {};
     return {
         "positions disentangled need heads that read whole rows and have query_key scores, one softmax and "
-        "keys of "
-        "their own without a norm; use alibi, t5 or shaw"};
+        "keys of their own without a norm; use alibi, t5 or shaw"};
   }
   if (positions != Positions::kRotary) return {};
   const HeadScheme& scheme = scheme_of(geometry);

@@ -25,9 +25,12 @@ Stack::Stack(const StackConfig& config, DropoutStreams& streams) : config_(confi
       attention.share_positions(first);
     }
   }
-  if (config.positions == Positions::kDisentangled) {
-    for (StackLayer& layer : layers_)
-      layer.self_attention().share_positions(layers_.front().self_attention());
+  const MultiHeadAttention* disentangled = nullptr;  // the first layer's, which has what the others share
+  for (StackLayer& layer : layers_) {
+    MultiHeadAttention& attention = layer.self_attention();
+    if (attention.config().positions != Positions::kDisentangled) continue;
+    if (disentangled == nullptr) disentangled = &attention;
+    attention.share_positions(*disentangled);
   }
   if (config.norm.is_at_end()) end_ = std::make_unique<NormLayer>(config.norm, config.d_model);
 }

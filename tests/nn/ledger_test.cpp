@@ -30,14 +30,16 @@ std::vector<Count> counts_of(const Ledger& ledger) {
   return counts;
 }
 
+MultiHeadAttentionConfig config_of(const test::Case& c) {
+  return {.d_model = c.d_model,
+          .geometry = c.geometry,
+          .positions = c.order.positions,
+          .disentangled = c.order.disentangled};
+}
+
 TEST_P(LedgerOf, HasTheLayersParameters) {
   DropoutStreams streams;
-  MultiHeadAttention layer("layer",
-                           {.d_model = c.d_model,
-                            .geometry = c.geometry,
-                            .positions = c.order.positions,
-                            .disentangled = c.order.disentangled},
-                           streams);
+  MultiHeadAttention layer("layer", config_of(c), streams);
   int64_t all = 0, output = 0, values = 0;
   layer.visit("", [&](const std::string& name, Parameter& p) {
     all += p.value.size();
@@ -73,12 +75,7 @@ TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   // So that the notes are small beside it, and matrices of Tq x Tk are not too large.
   const int64_t tokens = test::weight_oracle(c.geometry).composed() ? 96 : 1536;
   DropoutStreams streams;
-  MultiHeadAttention layer("layer",
-                           {.d_model = c.d_model,
-                            .geometry = c.geometry,
-                            .positions = c.order.positions,
-                            .disentangled = c.order.disentangled},
-                           streams);
+  MultiHeadAttention layer("layer", config_of(c), streams);
   Tensor x(tokens, c.d_model);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(tokens)});
   Tape tape(Tape::Mode::kRecord);

@@ -192,6 +192,19 @@ TEST(StackPositions, OneBiasNeedsLayersOfEquallyManyHeads) {
   EXPECT_THROW(Stack(causal({.positions = Positions::kT5, .one_bias = true}), streams), UsageError);
 }
 
+TEST(StackPositions, VectorsOfDistancesAreThoseOfTheFirstLayerThatHasSuchPositions) {
+  StackConfig config{.d_model = 6, .positions = Positions::kDisentangled};
+  config.layers.assign(3, {.self_attention = {.heads = 2}, .feed_forward = {.d_ff = 5}});
+  config.layers[0].positions = Positions::kNone;
+  DropoutStreams streams;
+  Stack stack(config, streams);
+  std::vector<std::string> tables;
+  stack.visit([&](const std::string& name, Parameter&) {
+    if (name.ends_with(".distance_vectors")) tables.push_back(name);
+  });
+  EXPECT_EQ(tables, std::vector<std::string>{"encoder.1.self_attention.distance_vectors"});
+}
+
 TEST(StackPositions, OneBiasIsOneParameterAndGetsAllLayersGradients) {
   const auto gradient = [](bool one) {
     StackConfig config = causal({.positions = Positions::kT5, .one_bias = one});

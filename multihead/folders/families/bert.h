@@ -1,6 +1,7 @@
 // What the folders of BERT, RoBERTa, DistilBERT, ELECTRA, MPNet, DeBERTa, ModernBERT and Nomic BERT have in common: they are encoders, whose weight files
 // tell whether there are a pooler and a head for masked words. All have a norm after the embeddings, and all but ModernBERT
-// post-norm layers; positions are learned, but rotary in the last two. A family adds how its config.json spells the sizes, what its tensors are called, and at
+// post-norm layers; positions are learned, but rotary in the last two, and DeBERTa adds
+// products with vectors of distances. A family adds how its config.json spells the sizes, what its tensors are called, and at
 // which row of the table its positions begin.
 #pragma once
 

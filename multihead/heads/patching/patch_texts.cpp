@@ -54,8 +54,7 @@ void refuse_position(const PatchQuestion& question) {
   if (question.position)
     throw UsageError(
         "a token is named for a classifier of tokens alone; of this model the place of the answer is known, "
-        "so "
-        "leave it out");
+        "so leave it out");
 }
 
 bool begins_word(std::string_view text) {

@@ -232,11 +232,12 @@ TEST(Trace, ShowsWhatPositionsAddToScores) {
 
 TEST(Trace, ShowsWhatDistancesAddToScores) {
   const Tensor x = random_rows(19, 12, 3);
-  for (const bool shared : {true, false}) {
+  for (const auto& [shared, biases] :
+       {std::pair{true, Biases::kAll}, {true, Biases::kNone}, {false, Biases::kAll}}) {
     DropoutStreams streams;
     MultiHeadAttention layer("layer",
                              {.d_model = 12,
-                              .geometry = {.heads = 2},
+                              .geometry = {.heads = 2, .biases = biases},
                               .positions = Positions::kDisentangled,
                               .disentangled = {.shared_projections = shared, .span = 8, .farthest = 15}},
                              streams);
@@ -246,6 +247,10 @@ TEST(Trace, ShowsWhatDistancesAddToScores) {
     EXPECT_LT(trace.difference, 1e-5 * trace.magnitude);
     EXPECT_EQ(trace.step("bias_1").formula, "0.4082 (q_1 k_r[c]^T + k_1 q_r[c]^T), c of the distance");
     EXPECT_GT(std::abs(trace.step("bias_1").value(2, 11)), 1e-4);
+    // Fewer keys than queries, whose distances reach further than the keys do.
+    const AttentionTrace memory =
+        trace_attention(layer, x.view(), random_rows(7, 12, 4).view(), Mask::none());
+    EXPECT_LT(memory.difference, 1e-5 * memory.magnitude);
   }
 }
 

@@ -49,7 +49,7 @@ inline int count_distances(const Order& order, const HeadGeometry& g, int d, int
     if (!wanted) continue;
     ++count;
     Rows vectors = product(r, zeros(d, int64_t{g.heads} * g.d_key));
-    add_bias_to(vectors);
+    if (has_bias_of_heads(g.biases) || !of.shared_projections) add_bias_to(vectors);
     for (int h = 0; h < g.heads; ++h) {
       Rows met = product(zeros(rows, g.d_key), zeros(g.d_key, static_cast<int64_t>(r.size())));
       add_bias_to(met);  // in place of the scale

@@ -65,18 +65,18 @@ INSTANTIATE_TEST_SUITE_P(
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(
     WholeRow, LedgerOf,
-    testing::Values(Case{"sizes that differ", kSizes, 7},
-                    Case{"biases of queries, keys and values",
-                         {.heads = 2, .key_heads = 1, .biases = Biases::kQueriesKeysValues},
-                         6},
-                    Case{"groups of keys and of values", kTwoGroups, 5},
-                    Case{"rotary groups", kSmallGroups, 5, {kRotary}},
-                    Case{"alibi groups", kSmallGroups, 5, {kAlibi}},
-                    Case{"shaw groups", kSmallGroups, 5, {kShaw}}, Case{"soft cap", kCapped, 5},
-                    Case{"soft cap shaw", kCapped, 5, {kShaw}},
-                    Case{"disentangled", kThree, 5, kBothProducts},
-                    Case{"disentangled shared", kSizes, 4, kSharedProducts},
-                    Case{"disentangled keys", kThree, 5, kOfKeys}),
+    testing::Values(
+        Case{"sizes that differ", kSizes, 7},
+        Case{"biases of queries, keys and values",
+             {.heads = 2, .key_heads = 1, .biases = Biases::kQueriesKeysValues},
+             6},
+        Case{"groups of keys and of values", kTwoGroups, 5},
+        Case{"rotary groups", kSmallGroups, 5, {kRotary}}, Case{"alibi groups", kSmallGroups, 5, {kAlibi}},
+        Case{"shaw groups", kSmallGroups, 5, {kShaw}}, Case{"soft cap", kCapped, 5},
+        Case{"soft cap shaw", kCapped, 5, {kShaw}}, Case{"disentangled", kThree, 5, kBothProducts},
+        Case{"disentangled shared", kSizes, 4, kSharedProducts},
+        Case{"disentangled keys", kThree, 5, kOfKeys},
+        Case{"disentangled without biases", {.heads = 3, .biases = Biases::kNone}, 6, kSharedProducts}),
     name_of_case);
 
 TEST(WholeRowHeads, WhatCannotBe) {

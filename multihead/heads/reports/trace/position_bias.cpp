@@ -15,10 +15,11 @@ namespace {
 Tensor met_vectors(const MultiHeadAttention& layer, const LayerParameters& parameters, HeadPart part,
                    int head) {
   const DisentangledOptions& options = layer.config().disentangled;
-  const auto named = [&](const char* own, const std::string& shared) -> const Tensor& {
-    return *parameters.find(options.shared_projections ? shared : fmt::format("{}{}", own, letter_of(part)));
+  const auto named = [&](const char* own, const std::string& shared) {
+    return parameters.find(options.shared_projections ? shared : fmt::format("{}{}", own, letter_of(part)));
   };
-  const Tensor &w = named("distance_w_", weight_name(part)), &b = named("distance_b_", bias_name(part));
+  const Tensor& w = *named("distance_w_", weight_name(part));
+  const Tensor* const b = named("distance_b_", bias_name(part));  // null: heads without biases
   Tensor vectors = copied(parameters.find("distance_vectors")->view());
   if (options.normed) {
     const Norm norm{.kind = NormKind::kLayer,
@@ -32,7 +33,7 @@ Tensor met_vectors(const MultiHeadAttention& layer, const LayerParameters& param
   for (int64_t c = 0; c < met.rows(); ++c) {
     for (int64_t n = 0; n < size; ++n) {
       const int64_t column = head * size + n;
-      double sum = static_cast<double>(b(0, column));
+      double sum = b != nullptr ? static_cast<double>((*b)(0, column)) : 0;
       for (int64_t m = 0; m < vectors.cols(); ++m)
         sum += static_cast<double>(vectors(c, m)) * static_cast<double>(w(m, column));
       met(c, n) = static_cast<float>(sum);
