@@ -9,6 +9,16 @@ import type { Browser, Download, Kind, Looks, Tab } from "./driver";
 
 const pause = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
 
+/** The bytes of a file; none while Firefox replaces the empty file that it made by the one that it saved. */
+function contents(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return Buffer.alloc(0);
+    throw error;
+  }
+}
+
 class FirefoxTab implements Tab {
   readonly faults: string[] = [];
 
@@ -55,7 +65,7 @@ class FirefoxTab implements Tab {
       const files = readdirSync(this.saved);
       const name = files.find((file) => !before.has(file) && !file.endsWith(".part"));
       if (!name || files.some((file) => file.endsWith(".part"))) continue;
-      const bytes = readFileSync(join(this.saved, name));
+      const bytes = contents(join(this.saved, name));
       if (bytes.length === 0) continue; // Firefox makes the file before it has its bytes
       rmSync(join(this.saved, name));
       return { name, bytes };
