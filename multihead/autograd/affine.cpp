@@ -43,6 +43,13 @@ void Affine::add_gradients(ConstMatrixView x, ConstMatrixView dy) const {
 
 namespace {
 
+/// The norm as a backward pass takes it.
+Norm norm_for_gradient(const Tape& tape, const NormParameters& parameters) {
+  Norm norm = parameters.values();
+  norm.held = tape.stream_alone();
+  return norm;
+}
+
 /// The part of a batch-wide dropout that blocks of rows need: called inside the tasks of products.
 void drop(const Dropout& settings, MatrixView rows, int64_t begin) {
   if (settings.active()) dropout(settings, rows, rows, begin);
@@ -76,7 +83,8 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
       const MatrixView rows = dz.rows_between(begin, end);
       drop(drops, rows, begin);
       const MatrixView z = input.data != nullptr ? input : y.value();
-      activation_gradient(activation, z.rows_between(begin, end), rows, rows);
+      (tape.stream_alone() ? activation_factor : activation_gradient)(activation, z.rows_between(begin, end),
+                                                                      rows, rows);
     };
     if (wanted) {
       multiply_gradient(dz, parameters->weights().gradient(), dx.gradient, dx.write, make_rows);
@@ -222,7 +230,7 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
     const auto make_rows = [&](int64_t begin, int64_t end) {
       const MatrixView block = dz.rows_between(begin, end);
       if (normed) {
-        normalise_gradient(norms.values(), sum.rows_between(begin, end), mean + begin,
+        normalise_gradient(norm_for_gradient(tape, norms), sum.rows_between(begin, end), mean + begin,
                            inverse_deviation + begin, block, block, norm_gradients.gain(begin),
                            norm_gradients.bias(begin));
       }
@@ -273,7 +281,7 @@ Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& drop
     for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dy.rows_between(begin, end);
       drop(drops, block, begin);
-      normalise_gradient(norm.values(), x.value().rows_between(begin, end), mean + begin,
+      normalise_gradient(norm_for_gradient(tape, norm), x.value().rows_between(begin, end), mean + begin,
                          inverse_deviation + begin, block, block, norm_gradients.gain(begin),
                          norm_gradients.bias(begin));
       if (dx.gradient.data != nullptr) copy_or_add(block, dx.gradient.rows_between(begin, end), dx.write);

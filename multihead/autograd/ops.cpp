@@ -101,14 +101,16 @@ BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor) {
   return y;
 }
 
-// dx = dy (1 - tanh^2 x)
+// dx = dy (1 - tanh^2 x); with tanh x / x held, that factor
 template <class T>
 BasicVar<T> tanh(BasicTape<T>& tape, BasicVar<T> a) {
   BasicVar<T> y =
       filled(tape, a.rows(), a.cols(), {a}, [&](int64_t i, int64_t j) { return std::tanh(a.value()(i, j)); });
   tape.record(y, [&tape, a, y] {
     pass_on(tape, a, [&](int64_t i, int64_t j) {
-      return y.gradient()(i, j) * (1 - y.value()(i, j) * y.value()(i, j));
+      const T x = a.value()(i, j), value = y.value()(i, j);
+      const T slope = tape.stream_alone() ? (x == 0 ? T(1) : value / x) : 1 - value * value;
+      return y.gradient()(i, j) * slope;
     });
   });
   return y;

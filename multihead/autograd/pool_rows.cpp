@@ -112,13 +112,13 @@ void divide_by_lengths(ConstMatrixView x, MatrixView y) {
 Var unit_rows(Tape& tape, Var x) {
   Var y = tape.make(x.rows(), x.cols(), {x});
   divide_by_lengths(x.value(), y.value());
-  // dx = (dy - y (y . dy)) / |x|
+  // dx = (dy - y (y . dy)) / |x|; with |x| held, dy / |x|
   tape.record(y, [&tape, x, y] {
     const Destination dx(tape, x);
     for (int64_t r = 0; r < x.rows(); ++r) {
       const double length = length_of(x.value().row(r), x.cols());
       double along = 0;
-      for (int64_t c = 0; c < x.cols(); ++c)
+      for (int64_t c = 0; c < x.cols() && !tape.stream_alone(); ++c)
         along += static_cast<double>(y.value()(r, c)) * static_cast<double>(y.gradient()(r, c));
       for (int64_t c = 0; c < x.cols(); ++c) {
         const double across =

@@ -95,8 +95,8 @@ BasicVar<T> cosines(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
       const auto factors = tape.arena().template array<Factors>(x.rows());
       for (int64_t i = 0; i < x.rows(); ++i) {
         const T both = lengths(x, other, i), d = cosine.gradient()(i, 0);
-        factors[static_cast<size_t>(i)] =
-            both > 0 ? Factors{d / both, -d * cosine.value()(i, 0) / product(x, x, i)} : Factors{T(0), T(0)};
+        const T own = tape.stream_alone() ? T(0) : -d * cosine.value()(i, 0) / product(x, x, i);
+        factors[static_cast<size_t>(i)] = both > 0 ? Factors{d / both, own} : Factors{T(0), T(0)};
       }
       pass_on(tape, x, [&](int64_t i, int64_t j) {
         const Factors& by = factors[static_cast<size_t>(i)];

@@ -78,13 +78,27 @@ class BasicTape {
     kRecordValues,  // gradients of watched values alone; records nothing before the first of them
   };
 
-  explicit BasicTape(Mode mode = Mode::kEvaluate) : mode_(mode), recording_(mode == Mode::kRecord) {}
+  /// What backward() follows.
+  enum class Paths {
+    kAll,  // the model as it is
+    /// Its residual stream alone: what sublayers read, the scales that norms multiply by, the factors f(z) / z of activations f
+    /// and the lengths that vectors are divided by count as constants. So held the model is affine in what each sublayer adds
+    /// to the stream, and values times gradients are exact parts of the result (heads/contributions).
+    kStream,
+  };
+
+  explicit BasicTape(Mode mode = Mode::kEvaluate, Paths paths = Paths::kAll)
+      : mode_(mode), stream_alone_(paths == Paths::kStream), recording_(mode == Mode::kRecord) {}
   BasicTape(const BasicTape&) = delete;
   BasicTape& operator=(const BasicTape&) = delete;
 
   Mode mode() const { return mode_; }
   /// Whether backward steps are noted, so that values must stay until backward().
   bool recording() const { return recording_; }
+  /// Whether it follows Paths::kStream.
+  bool stream_alone() const { return stream_alone_; }
+  /// x, through which no gradient flows where the stream alone is followed.
+  Var read_from_stream(Var x) { return stream_alone_ ? constant(x.value()) : x; }
   /// Whether backward steps add to the gradients of parameters.
   bool trains() const { return mode_ == Mode::kRecord; }
   Arena& arena() { return arena_; }
@@ -181,6 +195,7 @@ class BasicTape {
   void run_steps();
 
   Mode mode_;
+  bool stream_alone_;
   bool recording_;
   Arena arena_;
   std::vector<Step> steps_;

@@ -69,8 +69,9 @@ Var logits(Tape& tape, Var states, const OutputParameters& output) {
     if (cap) {
       dy = tape.arena().matrix<float>(y.rows(), y.cols());
       for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
-        soft_cap_gradient(*cap, y.value().rows_between(begin, end), y.gradient().rows_between(begin, end),
-                          dy.rows_between(begin, end));
+        (tape.stream_alone() ? soft_cap_factor : soft_cap_gradient)(*cap, y.value().rows_between(begin, end),
+                                                                    y.gradient().rows_between(begin, end),
+                                                                    dy.rows_between(begin, end));
       });
     }
     if (states.wants_gradient()) {

@@ -26,7 +26,7 @@ std::vector<float> row_of(const KeptValue& kept, int64_t r) {
 
 /// Appends what a pass kept.
 void append(const Model& model, const SiteValues& values, RowsOfSites& rows) {
-  for (const SiteShape& site : model.sites()) {
+  for (const SiteShape& site : compared_sites(model)) {
     const KeptValue& kept = values.kept(site.name);
     CheckedRows& all = rows[site.name];
     for (int64_t r = 0; r < kept.value.rows(); ++r) all.push_back(row_of(kept, r));
@@ -35,7 +35,7 @@ void append(const Model& model, const SiteValues& values, RowsOfSites& rows) {
 
 void read(const Model& model, const Batch& text, const Batch& target, RowsOfSites& rows) {
   SiteValues values;
-  values.keep("*");
+  for (const SiteShape& site : compared_sites(model)) values.keep(site.name);
   Tape tape;
   Context context{.tape = tape, .sites = &values};
   const bool translates = model.kind() == ModelKind::kTranslator;
@@ -64,7 +64,8 @@ void read_in_steps(const LanguageModel& model, const Batch& text, const Batch& t
   const bool translates = model.kind() == ModelKind::kTranslator;
   const Batch& read = translates ? target : text;
   SiteValues values;
-  values.keep("decoder.*");
+  const std::vector<SiteShape> sites = compared_sites(model);
+  for (const SiteShape& site : sites) values.keep(site.name);
   Tape tape;
   Context context{.tape = tape, .sites = &values};
   StackCache cache;
@@ -78,7 +79,7 @@ void read_in_steps(const LanguageModel& model, const Batch& text, const Batch& t
     if (model.predicts()) NextWords(model.vocabulary(), context, states, cache.new_places()).logits();
     if (model.label_head() != nullptr && model.label_head()->of_tokens())
       model.label_logits(context, states, {.ids = step.ids, .ragged = &step.added, .sentences = {}});
-    for (const SiteShape& site : model.sites()) {
+    for (const SiteShape& site : sites) {
       if (site.rows != SiteRows::kTarget) continue;  // read with the source
       const KeptValue& kept = values.kept(site.name);
       CheckedRows& all = rows[site.name];
@@ -90,6 +91,18 @@ void read_in_steps(const LanguageModel& model, const Batch& text, const Batch& t
 }
 
 }  // namespace
+
+std::vector<SiteShape> compared_sites(const Model& model) {
+  std::vector<SiteShape> sites = model.sites();
+  std::erase_if(sites, [](const SiteShape& site) {
+    for (const char* part : {".query_input.", ".key_input.", ".value_input."}) {
+      if (site.name.find(part) != std::string::npos) return true;
+    }
+    return site.name.ends_with(".gates") || site.name.ends_with("_norm.scale") ||
+           site.name.ends_with("feed_forward.input");
+  });
+  return sites;
+}
 
 RowsOfSites rows_of_sites(const ModelFolder& folder, const CheckTexts& texts, CheckedRun run) {
   const Batch text(texts.ids), target(texts.targets);

@@ -8,6 +8,7 @@
 
 #include "multihead/base/enum_names.h"
 #include "multihead/check/check_texts.h"
+#include "multihead/nn/sites.h"
 
 namespace mh {
 
@@ -24,7 +25,11 @@ inline constexpr EnumNames<CheckedRun> kCheckedRunNames = {
 using CheckedRows = std::vector<std::vector<float>>;
 using RowsOfSites = std::map<std::string, CheckedRows, std::less<>>;
 
-/// The values at all sites that the run meets: a cached run meets those of a decoder. Throws as Model::read().
+/// The sites of a model but those whose values follow from others: gates are 1 as nothing is changed, the inputs of one head are those
+/// of all, and what norms and feed-forward layers multiply and read shows in what they give.
+std::vector<SiteShape> compared_sites(const Model& model);
+
+/// The values at all of these that the run meets: a cached run meets those of a decoder. Throws as Model::read().
 RowsOfSites rows_of_sites(const ModelFolder& folder, const CheckTexts& texts, CheckedRun run);
 
 /// The greedy text of each, without its end.

@@ -93,9 +93,13 @@ Var activated(Tape& tape, Var rows, const SentenceActivation& activation) {
   Var y = ops::detail::filled(tape, rows.rows(), rows.cols(), {rows}, [&](int64_t i, int64_t j) {
     return static_cast<float>(activation.value(static_cast<double>(rows.value()(i, j))));
   });
-  tape.record(y, [&tape, rows, y, slope = activation.slope] {
+  tape.record(y, [&tape, rows, y, activation = &activation] {
     ops::detail::pass_on(tape, rows, [&](int64_t i, int64_t j) {
-      return y.gradient()(i, j) * static_cast<float>(slope(static_cast<double>(rows.value()(i, j))));
+      const auto x = static_cast<double>(rows.value()(i, j));
+      // Held: (f(x) - f(0)) / x, so that what is left over is a bias.
+      const double factor = tape.stream_alone() && x != 0 ? (activation->value(x) - activation->value(0)) / x
+                                                          : activation->slope(x);
+      return y.gradient()(i, j) * static_cast<float>(factor);
     });
   });
   return y;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/simd.h"
@@ -189,6 +190,20 @@ void activation_gradient(Activation activation, ConstMatrixView z, ConstMatrixVi
   if (activation != Activation::kNone)
     return HWY_DYNAMIC_DISPATCH(activation_gradient_rows)(activation, z, dy, dz);
   if (dy.data != dz.data) copy_or_add(dy, dz, Write::kOverwrite);
+}
+
+// One layer of a model's end takes it, of a few rows.
+void activation_factor(Activation activation, ConstMatrixView z, ConstMatrixView dy, MatrixView dz) {
+  MH_ASSERT(dy.rows == dz.rows && dy.cols == dz.cols && z.cols == dz.cols);
+  const float at_zero = activation == Activation::kNone   ? 1.0f
+                        : activation == Activation::kRelu ? 0.0f
+                                                          : 0.5f;
+  std::vector<float> values(static_cast<size_t>(z.cols));
+  for (int64_t r = 0; r < dz.rows; ++r) {
+    activate(activation, z.rows_between(r, r + 1), {values.data(), 1, z.cols, z.cols});
+    for (int64_t c = 0; c < z.cols; ++c)
+      dz(r, c) = dy(r, c) * (z(r, c) == 0 ? at_zero : values[static_cast<size_t>(c)] / z(r, c));
+  }
 }
 
 }  // namespace mh

@@ -26,6 +26,9 @@ void activate(Activation activation, ConstMatrixView z, MatrixView y);
 /// same.
 void activation_gradient(Activation activation, ConstMatrixView z, ConstMatrixView dy, MatrixView dz);
 
+/// dz = dy * activation(z) / z, where z is 0 the limit of it; the same views as activation_gradient().
+void activation_factor(Activation activation, ConstMatrixView z, ConstMatrixView dy, MatrixView dz);
+
 /// y *= x, both [rows, cols]: the product of the two halves of a gated layer. On the calling thread.
 void multiply_elements(ConstMatrixView x, MatrixView y);
 

@@ -78,7 +78,7 @@ void norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, f
 }
 
 template <NormKind kKind>
-void norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float* means,
+void norm_gradient_rows(const ConstMatrixView& x, const float* gain, bool held, const float* means,
                         const float* inverse_deviations, const ConstMatrixView& dy, const MatrixView& dx,
                         float* dgain, float* dbias) {
   const hn::ScalableTag<float> d;
@@ -112,7 +112,7 @@ void norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float
     }
     // The mean moves with x, so the average of g is taken off; an RMS norm has none.
     g_total = kKind == NormKind::kLayer ? scale * (g_total + hn::GetLane(hn::SumOfLanes(d, g_sum))) : 0;
-    gn_total = scale * (gn_total + hn::GetLane(hn::SumOfLanes(d, gn_sum)));
+    gn_total = held ? 0 : scale * (gn_total + hn::GetLane(hn::SumOfLanes(d, gn_sum)));
     const auto g_average = hn::Set(d, g_total), gn_average = hn::Set(d, gn_total);
     c = 0;
     for (; c + lanes <= x.cols; c += lanes) {
@@ -139,15 +139,15 @@ void rms_norm_rows(const ConstMatrixView& x, const float* gain, const float* bia
                    const MatrixView& y, float* means, float* inverse_deviations) {
   norm_rows<NormKind::kRms, false>(x, gain, bias, epsilon, y, means, inverse_deviations);
 }
-void layer_norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float* means,
+void layer_norm_gradient_rows(const ConstMatrixView& x, const float* gain, bool held, const float* means,
                               const float* inverse_deviations, const ConstMatrixView& dy,
                               const MatrixView& dx, float* dgain, float* dbias) {
-  norm_gradient_rows<NormKind::kLayer>(x, gain, means, inverse_deviations, dy, dx, dgain, dbias);
+  norm_gradient_rows<NormKind::kLayer>(x, gain, held, means, inverse_deviations, dy, dx, dgain, dbias);
 }
-void rms_norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float* means,
+void rms_norm_gradient_rows(const ConstMatrixView& x, const float* gain, bool held, const float* means,
                             const float* inverse_deviations, const ConstMatrixView& dy, const MatrixView& dx,
                             float* dgain, float* dbias) {
-  norm_gradient_rows<NormKind::kRms>(x, gain, means, inverse_deviations, dy, dx, dgain, dbias);
+  norm_gradient_rows<NormKind::kRms>(x, gain, held, means, inverse_deviations, dy, dx, dgain, dbias);
 }
 
 }  // namespace mh::HWY_NAMESPACE
@@ -178,10 +178,10 @@ void normalise_gradient(const Norm& norm, ConstMatrixView x, const float* mean,
             dx.cols == x.cols);
   if (norm.kind == NormKind::kLayer) {
     HWY_DYNAMIC_DISPATCH(layer_norm_gradient_rows)
-    (x, norm.gain.data, mean, inverse_deviation, dy, dx, dgain_block, dbias_block);
+    (x, norm.gain.data, norm.held, mean, inverse_deviation, dy, dx, dgain_block, dbias_block);
   } else {
     HWY_DYNAMIC_DISPATCH(rms_norm_gradient_rows)
-    (x, norm.gain.data, mean, inverse_deviation, dy, dx, dgain_block, dbias_block);
+    (x, norm.gain.data, norm.held, mean, inverse_deviation, dy, dx, dgain_block, dbias_block);
   }
 }
 

@@ -14,6 +14,7 @@ struct Norm {
   float epsilon = 1e-5f;
   ConstMatrixView gain;       // [1, cols]
   ConstMatrixView bias = {};  // [1, cols]; of kLayer only, and empty for none
+  bool held = false;          // for gradients: inverse_deviation counts as a constant
 };
 
 /// y = Norm(x); y may be x. mean (0 for kRms) and inverse_deviation [rows] are kept for the backward pass, or
@@ -21,7 +22,7 @@ struct Norm {
 void normalise(const Norm& norm, ConstMatrixView x, MatrixView y, float* mean, float* inverse_deviation);
 
 /// dx = inverse_deviation * (g - average(g) - n * average(g * n)),  g = gain * dy,  n = (x - mean) *
-/// inverse_deviation, without average(g) for kRms; dgain_block += sum over rows of dy * n, dbias_block (not
+/// inverse_deviation, without average(g) for kRms and without the last term where the norm is held; dgain_block += sum over rows of dy * n, dbias_block (not
 /// for kRms) += sum over rows of dy: one pair [cols] for each block of rows, merged in order by the caller.
 /// dx may be dy. On the calling thread.
 void normalise_gradient(const Norm& norm, ConstMatrixView x, const float* mean,

@@ -1,5 +1,6 @@
 #include "multihead/kernels/soft_cap.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -69,6 +70,19 @@ void soft_cap(float cap, ConstMatrixView x, MatrixView y) {
 
 void soft_cap_gradient(float cap, ConstMatrixView y, ConstMatrixView dy, MatrixView dx) {
   HWY_DYNAMIC_DISPATCH(soft_cap_gradient_rows)(cap, y, dy, dx);
+}
+
+// x = cap atanh(y / cap), in double: near the cap y has little of x left.
+void soft_cap_factor(float cap, ConstMatrixView y, ConstMatrixView dy, MatrixView dx) {
+  constexpr double kMostShare = 1 - 1e-9;
+  for (int64_t r = 0; r < y.rows; ++r) {
+    for (int64_t c = 0; c < y.cols; ++c) {
+      const double share =
+          std::clamp(static_cast<double>(y(r, c)) / static_cast<double>(cap), -kMostShare, kMostShare);
+      const double factor = share == 0 || dy(r, c) == 0 ? 1 : share / std::atanh(share);
+      dx(r, c) = static_cast<float>(static_cast<double>(dy(r, c)) * factor);
+    }
+  }
 }
 
 }  // namespace mh

@@ -13,5 +13,7 @@ bool is_soft_cap(float cap);
 void soft_cap(float cap, ConstMatrixView x, MatrixView y);
 /// dx = dy (1 - (y / cap)^2), by what soft_cap() wrote; dx may be dy or y.
 void soft_cap_gradient(float cap, ConstMatrixView y, ConstMatrixView dy, MatrixView dx);
+/// dx = dy y / x, where x is 0 dy; likewise by what soft_cap() wrote.
+void soft_cap_factor(float cap, ConstMatrixView y, ConstMatrixView dy, MatrixView dx);
 
 }  // namespace mh

@@ -72,15 +72,57 @@ Var MultiHeadAttention::normed_and_turned(Context& context, HeadPart part, Var p
   return shown(x, SitePart::kQueries, SitePart::kKeys);
 }
 
+namespace {
+
+/// [rows, cols], 1 in the columns of one head among `heads`, or in all others.
+Var columns_of_head(Tape& tape, const MatrixView& like, int64_t heads, int head, bool others = false) {
+  const MatrixView ones = tape.arena().matrix<float>(like.rows, like.cols);
+  for (int64_t i = 0; i < ones.rows; ++i) {
+    for (int64_t c = 0; c < ones.cols; ++c)
+      ones(i, c) = (c / (ones.cols / heads) == head) != others ? 1.0f : 0.0f;
+  }
+  return tape.constant(ones);
+}
+
+}  // namespace
+
+// Where the input of one head is another one, all heads are projected of it, and that head's columns are taken.
+ProjectedHeads MultiHeadAttention::with_own_inputs(Context& context, Var x, const ProjectedHeads& projected,
+                                                   const RowPlaces& places) const {
+  if (context.sites == nullptr) return projected;
+  Tape& tape = context.tape;
+  const auto by_head = [&](SitePart part, int64_t heads, Var all, const auto& project) {
+    for (int h = 0; all && h < heads; ++h) {
+      const Site site{name_, part, h};
+      if (!context.wants(site)) continue;
+      const Var found = context.at(site, {.value = x, .rows = places});
+      if (found == x) continue;
+      const Var others = columns_of_head(tape, all.value(), heads, h, true);
+      const Var own = columns_of_head(tape, all.value(), heads, h);
+      all = ops::add(tape, ops::multiply(tape, all, others), ops::multiply(tape, project(found), own));
+    }
+    return all;
+  };
+  const HeadShape shape = heads_->shape();
+  return {.q = by_head(SitePart::kQueryInput, shape.heads, projected.q,
+                       [&](Var of) { return heads_->queries(context, of); }),
+          .k = by_head(SitePart::kKeyInput, shape.key_heads, projected.k,
+                       [&](Var of) { return heads_->keys_and_values(context, of).k; }),
+          .v = by_head(SitePart::kValueInput, shape.value_heads, projected.v,
+                       [&](Var of) { return heads_->keys_and_values(context, of).v; })};
+}
+
 Var MultiHeadAttention::project_queries(Context& context, Var x, const RowPlaces& places) const {
   x = at(context, SitePart::kAttentionInput, x, 1, places);
-  return normed_and_turned(context, HeadPart::kQueries, heads_->queries(context, x), false, places);
+  const Var q = with_own_inputs(context, x, {.q = heads_->queries(context, x), .k = {}, .v = {}}, places).q;
+  return normed_and_turned(context, HeadPart::kQueries, q, false, places);
 }
 
 KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
                                                  std::span<const int32_t> offsets) const {
-  const Heads::KeysValues both = heads_->keys_and_values(context, memory);
   const RowPlaces places{.offsets = offsets};
+  const Heads::KeysValues made = heads_->keys_and_values(context, memory);
+  const ProjectedHeads both = with_own_inputs(context, memory, {.q = {}, .k = made.k, .v = made.v}, places);
   return {.keys = normed_and_turned(context, HeadPart::kKeys, both.k, false, places),
           .values = at(context, SitePart::kValues, both.v, heads_->shape().value_heads, places),
           .offsets = offsets,
@@ -147,7 +189,7 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
 
 ProjectedHeads MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {
   x = at(context, SitePart::kAttentionInput, x, 1, places);
-  const ProjectedHeads p = heads_->project(context, x);
+  const ProjectedHeads p = with_own_inputs(context, x, heads_->project(context, x), places);
   return {.q = normed_and_turned(context, HeadPart::kQueries, p.q, true, places),
           .k = normed_and_turned(context, HeadPart::kKeys, p.k, true, places),
           .v = at(context, SitePart::kValues, p.v, heads_->shape().value_heads, places)};
@@ -175,11 +217,8 @@ Var MultiHeadAttention::output_for_sites(Context& context, Var heads_side_by_sid
   for (int h = 0; h < heads() && output() != nullptr; ++h) {
     const Site site{name_, SitePart::kContribution, h};
     if (!context.wants(site)) continue;
-    const MatrixView own = tape.arena().matrix<float>(z.rows(), z.cols());  // 1 in the head's columns
-    for (int64_t i = 0; i < own.rows; ++i) {
-      for (int64_t c = 0; c < own.cols; ++c) own(i, c) = c / geometry().d_value == h ? 1.0f : 0.0f;
-    }
-    const Var part = affine(tape, ops::multiply(tape, z, tape.constant(own)), *contribution_);
+    const Var own = columns_of_head(tape, z.value(), heads(), h);
+    const Var part = affine(tape, ops::multiply(tape, z, own), *contribution_);
     const Var found = context.at(site, {.value = part, .rows = places});
     if (found == part) continue;
     const Var change = ops::add(tape, found, ops::scale(tape, part, -1.0f));
@@ -222,6 +261,9 @@ void MultiHeadAttention::visit_sites(const SiteVisitor& visitor) const {
     for (int h = 0; h < heads; ++h) visitor(SiteShape::of({name_, part, h}, columns));
   };
   visit(SitePart::kAttentionInput, 1, config_.d_model);
+  visit_each(SitePart::kQueryInput, shape.heads, config_.d_model);
+  visit_each(SitePart::kKeyInput, shape.key_heads, config_.d_model);
+  visit_each(SitePart::kValueInput, shape.value_heads, config_.d_model);
   visit(SitePart::kProjectedQueries, shape.heads, int64_t{shape.heads} * shape.d_key);
   visit(SitePart::kProjectedKeys, shape.key_heads, key_width());
   visit(SitePart::kQueries, shape.heads, int64_t{shape.heads} * shape.d_key);

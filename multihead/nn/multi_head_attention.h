@@ -118,6 +118,10 @@ class MultiHeadAttention {
   /// Queries or keys as the scores take them: normed and turned. `turned`: whether positions turn them, as in self-attention.
   Var normed_and_turned(Context& context, HeadPart part, Var projected, bool turned,
                         const RowPlaces& places) const;
+  /// What was projected of x [N, d_model], where it is there; the columns of heads whose input somebody changes at its site are
+  /// projected of that.
+  ProjectedHeads with_own_inputs(Context& context, Var x, const ProjectedHeads& projected,
+                                 const RowPlaces& places) const;
   /// What the model goes on with at a site of all heads.
   Var at(const Context& context, SitePart part, Var value, int blocks, const RowPlaces& places) const {
     return context.at({name_, part}, {.value = value, .blocks = blocks, .rows = places});

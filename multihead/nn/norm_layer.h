@@ -7,11 +7,18 @@
 #include <string>
 
 #include "multihead/autograd/affine.h"
+#include "multihead/autograd/norm_scale.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
+
+/// Where the scale of a norm is a site.
+struct NormSite {
+  Site scale;
+  const RowPlaces& places;
+};
 
 /// The gain [1, d] starts at 1; a layer norm may also have a bias [1, d], which starts at 0.
 class NormLayer {
@@ -36,6 +43,13 @@ class NormLayer {
   Var forward(const Context& context, Var x, const Dropout& dropout = {}) const {
     return normalise(context.tape, x, parameters(), dropout);
   }
+  /// The same, with its scale at a site; where that is changed, it is no longer one op.
+  Var forward(const Context& context, Var x, const NormSite& site) const {
+    if (!context.wants(site.scale)) return forward(context, x);
+    const Var scale = norm_scale(context.tape, x, parameters());
+    const Var found = context.at(site.scale, {.value = scale, .rows = site.places});
+    return found == scale ? forward(context, x) : scaled_norm(context.tape, x, found, parameters());
+  }
   void visit(const std::string& name, const ParameterVisitor& visitor) {
     visitor(name + ".gain", gain_);
     if (bias_.value.size() > 0) visitor(name + ".bias", bias_);
@@ -58,22 +72,36 @@ class Residual {
     if (norms_output(placement_)) output_norm_.emplace(config.norm, config.d_model);
   }
 
+  /// Where its norms' scales are sites.
+  struct Scales {
+    NormSite norm, output_norm;
+  };
   /// The input of the sublayer: x, or Norm(x) where placement has a norm before.
-  Var before(Context& context, Var x) const {
-    return norm_ && placement_ != NormPlacement::kPost ? norm_->forward(context, x) : x;
+  Var before(Context& context, Var x, const Scales& scales) const {
+    x = context.tape.read_from_stream(x);
+    return norm_ && placement_ != NormPlacement::kPost ? norm_->forward(context, x, scales.norm) : x;
   }
   /// x + dropout(h W + b), with the norm after it for kPost, as one op; or x + dropout(Norm(h W + b)) where placement has a norm
   /// of the output. W and b are `last`; when it is null, h is taken in place of h W + b.
-  Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {
+  Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows,
+            const Scales& scales) const {
     if (output_norm_) {
-      h = output_norm_->forward(context, last != nullptr ? affine(context.tape, h, *last) : h);
+      h = output_norm_->forward(context, last != nullptr ? affine(context.tape, h, *last) : h,
+                                scales.output_norm);
       last = nullptr;
     }
+    const bool asked = placement_ == NormPlacement::kPost && context.wants(scales.norm.scale);
     const NormParameters norm = norm_ ? norm_->parameters() : NormParameters();
-    const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;
+    const NormParameters* after = placement_ == NormPlacement::kPost && !asked ? &norm : nullptr;
     const Dropout drops = dropout_at(context, rate_, stream_, rows);
-    return last != nullptr ? affine_residual(context.tape, h, *last, x, drops, after)
-                           : add_residual(context.tape, h, x, drops, after);
+    const Var sum = last != nullptr ? affine_residual(context.tape, h, *last, x, drops, after)
+                                    : add_residual(context.tape, h, x, drops, after);
+    return asked ? norm_->forward(context, sum, scales.norm) : sum;
+  }
+  /// Calls the visitor with the sites of its norms' scales.
+  void visit_sites(const Site& norm, const Site& output_norm, const SiteVisitor& visitor) const {
+    if (norm_) visitor(SiteShape::of(norm, 1));
+    if (output_norm_) visitor(SiteShape::of(output_norm, 1));
   }
   /// Visits "NAME_norm.gain", "NAME_output_norm.gain", and biases. name: the sublayer's.
   void visit(const std::string& name, const ParameterVisitor& visitor) {

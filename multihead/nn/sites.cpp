@@ -44,6 +44,28 @@ std::string_view name_of(SitePart part) {
       return "after_self_attention";
     case SitePart::kAfterCrossAttention:
       return "after_cross_attention";
+    case SitePart::kFeedForwardInput:
+      return "feed_forward.input";
+    case SitePart::kSelfNormScale:
+      return "self_attention_norm.scale";
+    case SitePart::kSelfOutputNormScale:
+      return "self_attention_output_norm.scale";
+    case SitePart::kCrossNormScale:
+      return "cross_attention_norm.scale";
+    case SitePart::kCrossOutputNormScale:
+      return "cross_attention_output_norm.scale";
+    case SitePart::kFeedForwardNormScale:
+      return "feed_forward_norm.scale";
+    case SitePart::kFeedForwardOutputNormScale:
+      return "feed_forward_output_norm.scale";
+    case SitePart::kFinalNormScale:
+      return "final_norm.scale";
+    case SitePart::kQueryInput:
+      return "query_input";
+    case SitePart::kKeyInput:
+      return "key_input";
+    case SitePart::kValueInput:
+      return "value_input";
     case SitePart::kHidden:
       return "feed_forward.hidden";
     case SitePart::kFeedForward:
@@ -85,6 +107,8 @@ SiteRows rows_of(const Site& site) {
     case SitePart::kProjectedKeys:
     case SitePart::kKeys:
     case SitePart::kValues:
+    case SitePart::kKeyInput:
+    case SitePart::kValueInput:
       return keys_of(site);
     default:
       return of_decoder(site) ? SiteRows::kTarget : SiteRows::kSource;

@@ -33,9 +33,19 @@ enum class SitePart {
   kInput,                // [N, d_model]
   kAfterSelfAttention,   // [N, d_model]
   kAfterCrossAttention,  // [N, d_model]
-  kHidden,               // [N, d_ff] of the feed-forward layer, after its activation
-  kFeedForward,          // [N, d_model] what the feed-forward layer adds, before dropout
-  kOutput,               // [N, d_model]
+  kFeedForwardInput,  // [N, d_model] what the feed-forward layer reads: with norms before the sublayers, after the norm
+  kHidden,            // [N, d_ff] of the feed-forward layer, after its activation
+  kFeedForward,  // [N, d_model] what the feed-forward layer adds, before dropout
+  kOutput,       // [N, d_model]
+  // The scales of norms, [N, 1]: 1 / sqrt(variance + epsilon), or of RMS norms 1 / sqrt(mean of squares + epsilon). Those of a
+  // layer stand before or after a sublayer, or normalise its output; kFinalNormScale is of a stack.
+  kSelfNormScale,
+  kSelfOutputNormScale,
+  kCrossNormScale,
+  kCrossOutputNormScale,
+  kFeedForwardNormScale,
+  kFeedForwardOutputNormScale,
+  kFinalNormScale,
   // Of an attention, "encoder.3.self_attention"; columns of all heads side by side.
   kAttentionInput,    // [Nq, d_model] of which queries are made, and in self-attention keys and values
   kProjectedQueries,  // [Nq, heads * d_key] before norms and rotary positions
@@ -47,6 +57,9 @@ enum class SitePart {
   kHeads,             // [Nq, heads * d_value] the heads' outputs after their gates, before W^O
   kAttentionOutput,   // [Nq, d_out] after W^O, before dropout
   // Of one head of an attention, "encoder.3.self_attention.weights.5".
+  kQueryInput,    // [Nq, d_model] of which this head's queries are made
+  kKeyInput,      // [Nk, d_model] of which these keys are made; grouped heads have one for each group
+  kValueInput,    // [Nk, d_model] of which these values are made, likewise
   kScores,        // [Nq, longest keys] what the softmax takes, before the mask
   kWeights,       // [Nq, longest keys] what the values are multiplied by, before dropout
   kContribution,  // [Nq, d_out] its output times its rows of W^O: its part of the sum that W^O makes
@@ -56,7 +69,7 @@ inline constexpr SitePart kLastSitePart = SitePart::kContribution;
 
 /// Whether there is such a site for each head of an attention.
 constexpr bool is_of_one_head(SitePart part) {
-  return part == SitePart::kScores || part == SitePart::kWeights || part == SitePart::kContribution;
+  return part >= SitePart::kQueryInput;
 }
 
 /// "queries", "feed_forward.hidden": the part as it stands in a site's name.

@@ -121,6 +121,7 @@ void Stack::visit_attentions(const AttentionVisitor& visitor) const {
 void Stack::visit_sites(const SiteVisitor& visitor) const {
   visitor(SiteShape::of({config_.name, SitePart::kEmbeddings}, config_.d_model));
   for (const StackLayer& layer : layers_) layer.visit_sites(visitor);
+  if (end_) visitor(SiteShape::of({config_.name, SitePart::kFinalNormScale}, 1));
   visitor(SiteShape::of({config_.name, SitePart::kStates}, config_.d_model));
 }
 

@@ -62,8 +62,9 @@ class Stack {
     return context.at({config_.name, SitePart::kEmbeddings}, {.value = x, .rows = places});
   }
   Var finished(Context& context, Var x, const RowPlaces& places) const {
+    const NormSite scale{{config_.name, SitePart::kFinalNormScale}, places};
     return context.at({config_.name, SitePart::kStates},
-                      {.value = end_ ? end_->forward(context, x) : x, .rows = places});
+                      {.value = end_ ? end_->forward(context, x, scale) : x, .rows = places});
   }
 
   StackConfig config_;

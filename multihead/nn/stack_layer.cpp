@@ -54,36 +54,43 @@ Var StackLayer::feed_forward(Context& context, Var x, const LayerInput& input, c
   const Var read = order_ == SublayerOrder::kOneAfterAnother ? x
                    : order_ == SublayerOrder::kParallel      ? input.x
                                                              : input.normed;
-  Var h = feed_forward_.hidden(context, feed_forward_residual_.before(context, read), rows);
+  const Residual::Scales scales =
+      scales_of(SitePart::kFeedForwardNormScale, SitePart::kFeedForwardOutputNormScale, places);
+  const Var in =
+      at(context, SitePart::kFeedForwardInput, feed_forward_residual_.before(context, read, scales), places);
+  Var h = feed_forward_.hidden(context, in, rows);
   h = at(context, SitePart::kHidden, h, places);
   const Affine* last = feed_forward_.second();
   if (context.wants({name_, SitePart::kFeedForward})) {  // then it is no longer one op with what follows
     h = at(context, SitePart::kFeedForward, affine(context.tape, h, *last), places);
     last = nullptr;
   }
-  return at(context, SitePart::kOutput, feed_forward_residual_.after(context, h, last, x, rows), places);
+  return at(context, SitePart::kOutput, feed_forward_residual_.after(context, h, last, x, rows, scales),
+            places);
 }
 
 Var StackLayer::attended(Context& context, const MultiHeadAttention& attention, const Residual& residual,
                          Var heads, Var x, const Sequences& rows, const RowPlaces& places) const {
+  const Residual::Scales scales = &attention == &self_attention_ ? self_scales(places) : cross_scales(places);
   if (const Var asked = attention.output_for_sites(context, heads, places))
-    return residual.after(context, asked, nullptr, x, rows);
-  return residual.after(context, heads, attention.output(), x, rows);
+    return residual.after(context, asked, nullptr, x, rows, scales);
+  return residual.after(context, heads, attention.output(), x, rows, scales);
 }
 
 Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   const RowPlaces places{.offsets = rows.ragged->offsets()};
   x = at(context, SitePart::kInput, x, places);
-  const LayerInput input{.x = x, .normed = self_residual_.before(context, x)};
+  const LayerInput input{.x = x, .normed = self_residual_.before(context, x, self_scales(places))};
   const Var own =
       self_attention_.self_heads(context, input.normed, rows, self_attention_.config().mask.mask());
   x = attended(context, self_attention_, self_residual_, own, x, rows, places);
   x = at(context, SitePart::kAfterSelfAttention, x, places);
   if (cross_) {
     const MultiHeadAttention& attention = cross_->attention;
-    const KeysAndValues keys =
-        attention.project_memory(context, memory->rows, memory->sequences->ragged->offsets());
-    const Var q = attention.project_queries(context, cross_->residual.before(context, x), places);
+    const KeysAndValues keys = attention.project_memory(context, context.tape.read_from_stream(memory->rows),
+                                                        memory->sequences->ragged->offsets());
+    const Var q =
+        attention.project_queries(context, cross_->residual.before(context, x, cross_scales(places)), places);
     const Var crossed = attention.attend(context, q, rows, keys, Mask::none(), places);
     x = attended(context, attention, cross_->residual, crossed, x, rows, places);
     x = at(context, SitePart::kAfterCrossAttention, x, places);
@@ -108,7 +115,7 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
   const Sequences rows{.ids = {}, .ragged = &cache.new_rows_, .sentences = {}};
   const RowPlaces places = cache.new_places();
   x = at(context, SitePart::kInput, x, places);
-  const LayerInput input{.x = x, .normed = self_residual_.before(context, x)};
+  const LayerInput input{.x = x, .normed = self_residual_.before(context, x, self_scales(places))};
   const auto p = self_attention_.project(context, input.normed, places);
   own.self.write(cache.rows_written_, p.k, p.v);
   // A query alone in its sequence stands behind all keys: it meets them all, or a window's last.
@@ -126,7 +133,8 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
 
   const MultiHeadAttention& attention = cross_->attention;
   const Sequences together{.ids = {}, .ragged = &cache.by_source_, .sentences = {}};
-  const Var q = attention.project_queries(context, cross_->residual.before(context, x), places);
+  const Var q =
+      attention.project_queries(context, cross_->residual.before(context, x, cross_scales(places)), places);
   KeysAndValues memory = own.memory.read(tape, cache.memory_offsets_.back());
   memory.offsets = cache.memory_offsets_;
   const Var crossed = attention.attend(context, q, together, memory, Mask::none(), places);
@@ -139,12 +147,19 @@ void StackLayer::visit_sites(const SiteVisitor& visitor) const {
   const int64_t d_model = self_attention_.config().d_model;
   const auto visit = [&](SitePart part, int64_t columns) { visitor(SiteShape::of({name_, part}, columns)); };
   visit(SitePart::kInput, d_model);
+  self_residual_.visit_sites({name_, SitePart::kSelfNormScale}, {name_, SitePart::kSelfOutputNormScale},
+                             visitor);
   self_attention_.visit_sites(visitor);
   visit(SitePart::kAfterSelfAttention, d_model);
   if (cross_) {
+    cross_->residual.visit_sites({name_, SitePart::kCrossNormScale}, {name_, SitePart::kCrossOutputNormScale},
+                                 visitor);
     cross_->attention.visit_sites(visitor);
     visit(SitePart::kAfterCrossAttention, d_model);
   }
+  feed_forward_residual_.visit_sites({name_, SitePart::kFeedForwardNormScale},
+                                     {name_, SitePart::kFeedForwardOutputNormScale}, visitor);
+  visit(SitePart::kFeedForwardInput, d_model);
   visit(SitePart::kHidden, feed_forward_.second()->inputs());
   visit(SitePart::kFeedForward, d_model);
   visit(SitePart::kOutput, d_model);

@@ -52,6 +52,15 @@ class StackLayer {
   Var at(const Context& context, SitePart part, Var value, const RowPlaces& places) const {
     return context.at({name_, part}, {.value = value, .rows = places});
   }
+  Residual::Scales scales_of(SitePart norm, SitePart output_norm, const RowPlaces& places) const {
+    return {{{name_, norm}, places}, {{name_, output_norm}, places}};
+  }
+  Residual::Scales self_scales(const RowPlaces& places) const {
+    return scales_of(SitePart::kSelfNormScale, SitePart::kSelfOutputNormScale, places);
+  }
+  Residual::Scales cross_scales(const RowPlaces& places) const {
+    return scales_of(SitePart::kCrossNormScale, SitePart::kCrossOutputNormScale, places);
+  }
   /// x with the output of attention added to it: W^O of the heads.
   Var attended(Context& context, const MultiHeadAttention& attention, const Residual& residual, Var heads,
                Var x, const Sequences& rows, const RowPlaces& places) const;

@@ -46,20 +46,46 @@ EncoderModel small_encoder() {
 
 TEST(ModelSites, AreThoseOfItsStacks) {
   std::vector<std::string> of_attention;
-  for (const char* part : {"input", "projected_queries", "projected_keys", "queries", "keys", "values",
-                           "gates", "scores.0", "scores.1", "scores.2", "weights.0", "weights.1", "weights.2",
-                           "heads", "contributions.0", "contributions.1", "contributions.2", "output"})
+  for (const char* part : {"input",
+                           "query_input.0",
+                           "query_input.1",
+                           "query_input.2",
+                           "key_input.0",
+                           "key_input.1",
+                           "key_input.2",
+                           "value_input.0",
+                           "value_input.1",
+                           "value_input.2",
+                           "projected_queries",
+                           "projected_keys",
+                           "queries",
+                           "keys",
+                           "values",
+                           "gates",
+                           "scores.0",
+                           "scores.1",
+                           "scores.2",
+                           "weights.0",
+                           "weights.1",
+                           "weights.2",
+                           "heads",
+                           "contributions.0",
+                           "contributions.1",
+                           "contributions.2",
+                           "output"})
     of_attention.push_back(std::string("encoder.0.self_attention.") + part);
-  std::vector<std::string> expected{"encoder.embeddings", "encoder.0.input"};
+  std::vector<std::string> expected{"encoder.embeddings", "encoder.0.input",
+                                    "encoder.0.self_attention_norm.scale"};
   expected.insert(expected.end(), of_attention.begin(), of_attention.end());
-  for (const char* name : {"encoder.0.after_self_attention", "encoder.0.feed_forward.hidden",
+  for (const char* name : {"encoder.0.after_self_attention", "encoder.0.feed_forward_norm.scale",
+                           "encoder.0.feed_forward.input", "encoder.0.feed_forward.hidden",
                            "encoder.0.feed_forward.output", "encoder.0.output", "encoder.states"})
     expected.emplace_back(name);
   EXPECT_EQ(names_of(small_encoder()), expected);
   const EncoderDecoder translator(small_shape().config());
   const std::vector<std::string> all = names_of(translator);
   const size_t of_layers =
-      2 * (5 + 9 + 3 * 2) + 3 * (6 + 2 * (9 + 3 * 5));  // two and three layers, 2 and 5 heads
+      2 * (8 + 9 + 6 * 2) + 3 * (10 + 2 * (9 + 6 * 5));  // two and three layers, 2 and 5 heads
   EXPECT_EQ(all.size(), 2 + 2 + of_layers + 1);
   EXPECT_EQ(all.back(), "decoder.logits");
   EXPECT_THAT(all, testing::Contains("decoder.2.cross_attention.gates"));

@@ -28,7 +28,7 @@ class SiteName {
 };
 
 /// Parts of sites, a bit for each SitePart.
-using SiteParts = uint32_t;
+using SiteParts = uint64_t;
 constexpr SiteParts bit_of(SitePart part) {
   return SiteParts{1} << static_cast<uint32_t>(part);
 }
