@@ -14,6 +14,8 @@
 //   mh::heads_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
 //   mh::heads_patch(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
 //
+//   mh::heads_contributions(folder, {.text = a, .answer = "Paris", .wrong = "Rome"});  // what each adds to the logits
+//
 //   mh::heads_attribution(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
 //
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
@@ -23,6 +25,7 @@
 
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/attribution/heads_attribution.h"
+#include "multihead/heads/contributions/heads_contributions.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/corpus/observe_corpus.h"

@@ -9,6 +9,7 @@ void add_heads_alignment(Verb& heads);
 void add_heads_attribution(Verb& heads);
 void add_heads_circuits(Verb& heads);
 void add_heads_compare(Verb& heads);
+void add_heads_contributions(Verb& heads);
 void add_heads_importance(Verb& heads);
 void add_heads_patch(Verb& heads);
 void add_heads_prune(Verb& heads);

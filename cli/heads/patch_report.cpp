@@ -11,52 +11,19 @@
 
 #include "cli/common.h"
 #include "cli/error_line.h"
+#include "cli/heads/figure_table.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/nn/attention_place.h"
 
 namespace mh::cli {
 namespace {
 
-constexpr int kPatchCell = 6;      // columns of a figure
-constexpr int kPatchColumns = 80;  // of a line
-
-/// Per cent, in kPatchCell columns.
-std::string restored_cell(const std::optional<double>& restored) {
-  if (!restored) return fmt::format("{:>{}}", "-", kPatchCell);
-  const double percent = 100 * *restored;
-  if (std::abs(percent) >= 99999) return fmt::format("{:>{}}", percent > 0 ? ">9999" : "<-999", kPatchCell);
-  return fmt::format("{:>{}.0f}", std::abs(percent) < 0.5 ? 0.0 : percent, kPatchCell);
+/// Per cent.
+std::string restored_cell(double restored) {
+  const double percent = 100 * restored;
+  if (std::abs(percent) >= 99999) return percent > 0 ? ">9999" : "<-999";
+  return fmt::format("{:.0f}", std::abs(percent) < 0.5 ? 0.0 : percent);
 }
-
-/// Rows and columns of figures, cut into parts that fit.
-struct PatchTable {
-  std::string corner = {};
-  std::vector<std::string> rows = {}, columns = {};
-  std::vector<std::vector<std::optional<double>>> cells = {};  // [rows][columns]
-
-  std::string text() const {
-    int width = display_width(corner);
-    for (const std::string& row : rows) width = std::max(width, display_width(row));
-    const size_t at_once = static_cast<size_t>(std::max(1, (kPatchColumns - width) / kPatchCell));
-    std::string all;
-    for (size_t begin = 0; begin < columns.size(); begin += at_once) {
-      const size_t end = std::min(columns.size(), begin + at_once);
-      all += padded(corner, width);
-      for (size_t c = begin; c < end; ++c) all += fmt::format("{:>{}}", columns[c], kPatchCell);
-      all += "\n";
-      for (size_t r = 0; r < rows.size(); ++r) {
-        all += padded(rows[r], width);
-        for (size_t c = begin; c < end; ++c) all += restored_cell(cells[r][c]);
-        all += "\n";
-      }
-    }
-    return all;
-  }
-
-  static std::string padded(const std::string& text, int width) {
-    return text + std::string(static_cast<size_t>(width - display_width(text)), ' ');
-  }
-};
 
 std::string position_label(const PatchReport& patching, const std::string& stack, int32_t position) {
   const auto at = static_cast<size_t>(position);
@@ -73,8 +40,8 @@ std::string table_of(const PatchPlace& place) {
 }
 
 /// Layers down, heads across.
-PatchTable layers_by_heads(const std::vector<const PatchedValue*>& values) {
-  PatchTable table{.corner = "layer"};
+FigureTable layers_by_heads(const std::vector<const PatchedValue*>& values) {
+  FigureTable table{.corner = "layer"};
   size_t heads = 0;
   for (const PatchedValue* value : values)
     heads = std::max(heads, static_cast<size_t>(value->place.head) + 1);
@@ -91,9 +58,9 @@ PatchTable layers_by_heads(const std::vector<const PatchedValue*>& values) {
 }
 
 /// Positions down, layers across: of heads the strongest of the layer.
-PatchTable positions_by_layers(const PatchReport& patching, const std::vector<const PatchedValue*>& values) {
+FigureTable positions_by_layers(const PatchReport& patching, const std::vector<const PatchedValue*>& values) {
   const std::string& stack = values[0]->place.stack;
-  PatchTable table{.corner = "position"};
+  FigureTable table{.corner = "position"};
   int32_t positions = 0;
   int layers = 0;
   for (const PatchedValue* value : values) {
@@ -116,8 +83,8 @@ PatchTable positions_by_layers(const PatchReport& patching, const std::vector<co
 }
 
 /// The stream at all positions: a line for each layer.
-PatchTable layers_of_stream(const std::vector<const PatchedValue*>& values) {
-  PatchTable table{.corner = "stream", .columns = {"%"}};
+FigureTable layers_of_stream(const std::vector<const PatchedValue*>& values) {
+  FigureTable table{.corner = "stream", .columns = {"%"}};
   for (const PatchedValue* value : values) {
     table.rows.push_back(value->name);
     table.cells.push_back({value->restored});
@@ -185,10 +152,10 @@ std::string patching_tables(const PatchReport& patching, int64_t strongest) {
     const std::vector<const PatchedValue*>& values = of_title.at(title);
     text += fmt::format("\n{}, restored %\n", title);
     if (patching.by_position) {
-      text += positions_by_layers(patching, values).text();
+      text += positions_by_layers(patching, values).text(restored_cell);
     } else {
-      text +=
-          (patching.part == PatchedPart::kStream ? layers_of_stream(values) : layers_by_heads(values)).text();
+      text += (patching.part == PatchedPart::kStream ? layers_of_stream(values) : layers_by_heads(values))
+                  .text(restored_cell);
     }
   }
   text += strongest_part(patching, strongest);

@@ -111,16 +111,7 @@ class VectorReader final : public PatchReader {
  public:
   VectorReader(const SentenceModel& model, const PatchQuestion& question, Sites* sites) : model_(model) {
     if (sites != nullptr) check(*sites);
-    const std::vector<std::string> answers = {question.answer, question.wrong};
-    Batch batch;
-    for (const TextTokens& answer :
-         sentence_tokens(model, answers, {.from = {.one = "answer"}, .whole = true}))
-      batch.add(answer.ids, 0, answer.types);
-    Tape tape;
-    const std::vector<int64_t> of_no_list(answers.size(), -1);  // an edit of the text is not meant
-    ListSites listed(sites, {.texts = of_no_list});
-    Context context{.tape = tape, .sites = listed.sites()};
-    answers_ = copied(model.vectors(context, batch.view()).value());
+    answers_ = vectors_of_answers(model, std::vector<std::string>{question.answer, question.wrong}, sites);
   }
 
   const Model& model() const override { return *model_.folder.model; }
@@ -146,6 +137,17 @@ class VectorReader final : public PatchReader {
 };
 
 }  // namespace
+
+Tensor vectors_of_answers(const SentenceModel& model, std::span<const std::string> answers, Sites* sites) {
+  Batch batch;
+  for (const TextTokens& answer : sentence_tokens(model, answers, {.from = {.one = "answer"}, .whole = true}))
+    batch.add(answer.ids, 0, answer.types);
+  Tape tape;
+  const std::vector<int64_t> of_no_list(answers.size(), -1);
+  ListSites listed(sites, {.texts = of_no_list});
+  Context context{.tape = tape, .sites = listed.sites()};
+  return copied(model.vectors(context, batch.view()).value());
+}
 
 std::unique_ptr<PatchReader> patch_reader(const ModelFolder& folder, const PatchTexts& texts) {
   if (folder.labels) return std::make_unique<LabelReader>(folder, texts);

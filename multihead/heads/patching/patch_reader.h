@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_texts.h"
 #include "multihead/nn/context.h"
+#include "multihead/tensor/tensor.h"
 
 namespace mh {
 
@@ -27,6 +29,9 @@ class PatchReader {
   /// Reads so many copies of a text as one batch; the scores of each.
   virtual std::vector<AnswerScores> read(Context& context, const PatchText& text, int64_t copies) const = 0;
 };
+
+/// [texts, dimension]: the vectors of answers. sites: may be null; an edit of one text is not meant for them.
+Tensor vectors_of_answers(const SentenceModel& model, std::span<const std::string> answers, Sites* sites);
 
 /// REQUIRES: folder and texts outlive it, and read_patch_texts() made the texts for it.
 std::unique_ptr<PatchReader> patch_reader(const ModelFolder& folder, const PatchTexts& texts);

@@ -119,11 +119,20 @@ PatchAnswer word_answer(const AnswerPlace& place, const char* field, const std::
   return answer;
 }
 
-void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, const PatchRemark& remark,
-                       PatchTexts& texts) {
-  texts.answer = word_answer(place, "answer", question.answer, remark);
-  texts.wrong = word_answer(place, "wrong", question.wrong, remark);
-  if (texts.answer.token == texts.wrong.token) {
+/// Whether both answers must be there.
+enum class Answers { kBoth, kEither };
+
+/// Whether both are there and the same.
+bool same_token(const PatchTexts& texts) {
+  return texts.answer.token && texts.answer.token == texts.wrong.token;
+}
+
+void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, Answers answers,
+                       const PatchRemark& remark, PatchTexts& texts) {
+  const bool both = answers == Answers::kBoth;
+  if (both || !question.answer.empty()) texts.answer = word_answer(place, "answer", question.answer, remark);
+  if (both || !question.wrong.empty()) texts.wrong = word_answer(place, "wrong", question.wrong, remark);
+  if (same_token(texts)) {
     throw UsageError(
         fmt::format("`answer` and `wrong` both begin with the token {}, so that no run prefers one; take "
                     "words of different first tokens",
@@ -131,7 +140,8 @@ void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, 
   }
 }
 
-void read_label_answers(const Labels& labels, const PatchQuestion& question, PatchTexts& texts) {
+void read_label_answers(const Labels& labels, const PatchQuestion& question, Answers answers,
+                        PatchTexts& texts) {
   if (labels.of == LabelsOf::kTokens) {
     const auto tokens = std::ssize(texts.clean.ids);
     if (!question.position || *question.position < 0 || *question.position >= tokens) {
@@ -144,13 +154,14 @@ void read_label_answers(const Labels& labels, const PatchQuestion& question, Pat
     texts.of_token = true;
   }
   const auto answer = [&](const std::string& text) {
+    if (answers == Answers::kEither && text.empty()) return PatchAnswer{};
     const int32_t number = labels.number_of(text);
     return PatchAnswer{
         .text = text, .token = number, .label = labels.names[static_cast<size_t>(number)], .tokens = 1};
   };
   texts.answer = answer(question.answer);
   texts.wrong = answer(question.wrong);
-  if (texts.answer.token == texts.wrong.token) {
+  if (same_token(texts)) {
     throw UsageError(fmt::format(
         "`answer` and `wrong` are the same label, {}, so that no run prefers one; take two labels",
         texts.answer.label));
@@ -168,13 +179,14 @@ int32_t mask_position(const std::vector<int32_t>& ids, int32_t mask, const std::
   return static_cast<int32_t>(std::find(ids.begin(), ids.end(), mask) - ids.begin());
 }
 
-void read_masks(const ModelFolder& folder, const PatchQuestion& question, const PatchRemark& remark,
-                PatchTexts& texts) {
+void read_masks(const ModelFolder& folder, const PatchQuestion& question, Answers answers,
+                const PatchRemark& remark, PatchTexts& texts) {
   const Tokenizer& tokenizer = folder.source_tokens();
   const std::string mask = mask_token(folder);
   const int32_t id = tokenizer.id_of(mask).value();
-  const int32_t clean = mask_position(texts.clean.ids, id, mask, "clean"),
-                corrupt = mask_position(texts.corrupt.ids, id, mask, "corrupt");
+  const bool one = answers == Answers::kEither;
+  const int32_t clean = mask_position(texts.clean.ids, id, mask, one ? "given" : "clean"),
+                corrupt = mask_position(texts.corrupt.ids, id, mask, one ? "given" : "corrupt");
   if (clean != corrupt) {
     throw UsageError(fmt::format(
         "{} is token {} of the clean text and token {} of the corrupt one; put it at the same place", mask,
@@ -187,13 +199,11 @@ void read_masks(const ModelFolder& folder, const PatchQuestion& question, const 
                      .before = question.clean.substr(0, at),
                      .after = question.clean.substr(at + mask.size()),
                      .mask = mask},
-                    question, remark, texts);
+                    question, answers, remark, texts);
 }
 
-}  // namespace
-
-PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
-                            const TextLanguages& languages, const PatchRemark& remark) {
+PatchTexts read_texts(const ModelFolder& folder, const PatchQuestion& question, Answers answers,
+                      const TextLanguages& languages, const PatchRemark& remark) {
   if (folder.gives_vectors_alone()) {
     throw UsageError(fmt::format(
         "{} holds a {} model that predicts no words; patch it as a sentence model, by its vectors",
@@ -227,25 +237,24 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
     texts.target.ids.insert(texts.target.ids.begin(), folder.translator().config().decoder_start_id);
     texts.target.labels.insert(texts.target.labels.begin(), "<start>");
     texts.predicting = static_cast<int32_t>(texts.target.ids.size()) - 1;
-    read_word_answers({.tokenizer = tokenizer, .before = question.prefix}, question, remark, texts);
+    read_word_answers({.tokenizer = tokenizer, .before = question.prefix}, question, answers, remark, texts);
   } else if (folder.labels) {
-    read_label_answers(*folder.labels, question, texts);
+    read_label_answers(*folder.labels, question, answers, texts);
     if (const auto* const both = dynamic_cast<const EncoderDecoder*>(folder.model.get())) {
       texts.clean_shifted = shifted_text(*both, texts.clean);
       texts.corrupt_shifted = shifted_text(*both, texts.corrupt);
     }
   } else if (is_causal(folder)) {
     texts.predicting = static_cast<int32_t>(texts.clean.ids.size()) - 1;
-    read_word_answers({.tokenizer = folder.source_tokens(), .before = question.clean}, question, remark,
-                      texts);
+    read_word_answers({.tokenizer = folder.source_tokens(), .before = question.clean}, question, answers,
+                      remark, texts);
   } else {
-    read_masks(folder, question, remark, texts);
+    read_masks(folder, question, answers, remark, texts);
   }
   return texts;
 }
 
-PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& question,
-                            const PatchRemark& remark) {
+PatchTexts read_texts(const SentenceModel& model, const PatchQuestion& question, const PatchRemark& remark) {
   refuse_prefix(question);
   refuse_position(question);
   std::vector<TextTokens> read =
@@ -256,14 +265,61 @@ PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& que
                    .answer = {.text = question.answer},
                    .wrong = {.text = question.wrong}};
   check_equally_long(texts);
-  for (const auto& [field, text] :
-       {std::pair("answer", &question.answer), std::pair("wrong", &question.wrong)}) {
-    if (text->find_first_not_of(" \t\n") == std::string::npos)
-      throw UsageError(fmt::format("`{}`: '{}' has no tokens; give a text", field, *text));
-  }
+  return texts;
+}
+
+void check_answer_text(const char* field, const std::string& text) {
+  if (text.find_first_not_of(" \t\n") == std::string::npos)
+    throw UsageError(fmt::format("`{}`: '{}' has no tokens; give a text", field, text));
+}
+
+/// The question of patching whose clean and corrupt text are this one.
+PatchQuestion as_patching(const AnswerQuestion& question) {
+  return {.clean = question.text,
+          .corrupt = question.text,
+          .answer = question.answer,
+          .wrong = question.wrong,
+          .prefix = question.prefix,
+          .position = question.position};
+}
+
+AnswerText of_clean_text(PatchTexts texts) {
+  AnswerText one{.text = std::move(texts.clean),
+                 .shifted = std::move(texts.clean_shifted),
+                 .target = std::move(texts.target),
+                 .predicting = texts.predicting,
+                 .of_token = texts.of_token};
+  if (!texts.answer.text.empty()) one.answer = std::move(texts.answer);
+  if (!texts.wrong.text.empty()) one.wrong = std::move(texts.wrong);
+  return one;
+}
+
+}  // namespace
+
+PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
+                            const TextLanguages& languages, const PatchRemark& remark) {
+  return read_texts(folder, question, Answers::kBoth, languages, remark);
+}
+
+PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& question,
+                            const PatchRemark& remark) {
+  PatchTexts texts = read_texts(model, question, remark);
+  check_answer_text("answer", question.answer);
+  check_answer_text("wrong", question.wrong);
   if (question.answer == question.wrong)
     throw UsageError("`answer` and `wrong` are the same text, so that no run prefers one; take two texts");
   return texts;
+}
+
+AnswerText read_answer_text(const ModelFolder& folder, const AnswerQuestion& question,
+                            const TextLanguages& languages, const PatchRemark& remark) {
+  return of_clean_text(read_texts(folder, as_patching(question), Answers::kEither, languages, remark));
+}
+
+AnswerText read_answer_text(const SentenceModel& model, const AnswerQuestion& question,
+                            const PatchRemark& remark) {
+  check_answer_text("answer", question.answer);
+  return of_clean_text(read_texts(model, as_patching(question), remark));
 }
 
 }  // namespace mh

@@ -52,6 +52,26 @@ struct PatchTexts {
 
 using PatchRemark = std::function<void(const std::string&)>;
 
+/// One text and the answers after it, in the same places and words; either may be missing.
+struct AnswerQuestion {
+  std::string text;
+  std::string answer = {}, wrong = {};  // empty: there is none
+  std::string prefix = {};
+  std::optional<int> position = {};
+};
+struct AnswerText {
+  PatchText text;
+  PatchText shifted = {}, target = {};
+  int32_t predicting = 0;
+  bool of_token = false;
+  std::optional<PatchAnswer> answer = {}, wrong = {};
+};
+/// Throws as read_patch_texts() does.
+AnswerText read_answer_text(const ModelFolder& folder, const AnswerQuestion& question,
+                            const TextLanguages& languages, const PatchRemark& remark);
+AnswerText read_answer_text(const SentenceModel& model, const AnswerQuestion& question,
+                            const PatchRemark& remark);
+
 /// Reads the texts for a model that predicts words. The tokens of an answer are those that it has in its place in the clean
 /// text: between two words a space is put where neither has one. `remark` hears which answers have several tokens. Throws
 /// UsageError on texts of different lengths, on a model that predicts no words, a prefix for a model that translates nothing,

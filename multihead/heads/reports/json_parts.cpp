@@ -102,6 +102,15 @@ Json json_rows(const std::vector<double>& numbers, size_t rows) {
   return all;
 }
 
+HeadsJson json_of(const PatchAnswer& answer) {
+  HeadsJson json{{"text", answer.text}};
+  if (!answer.token) return json;
+  json["token"] = answer.label;
+  json["id"] = *answer.token;
+  json["tokens"] = answer.tokens;
+  return json;
+}
+
 std::string written(const Json& json) {
   constexpr auto kReplace =
       Json::error_handler_t::replace;  // a token may be part of a character, a path no UTF-8

@@ -14,6 +14,7 @@
 #include "multihead/heads/measures/head_statistics.h"
 #include "multihead/heads/measures/relations.h"
 #include "multihead/heads/measures/word_alignment.h"
+#include "multihead/heads/patching/patch_texts.h"
 
 namespace mh {
 
@@ -30,6 +31,8 @@ HeadsJson half_or_null(const Interval& interval);
 HeadsJson json_of(const Interval& interval);
 HeadsJson json_of(const RelationScore& score);
 HeadsJson json_of(const AlignmentScore& score);
+/// {"text"}, of a token {"text", "token", "id", "tokens"}.
+HeadsJson json_of(const PatchAnswer& answer);
 /// Of what is a share of the corpus, and may not be there: null.
 template <class T>
 HeadsJson json_or_null(const std::optional<T>& value) {

@@ -11,15 +11,6 @@ HeadsJson json_of_scores(const AnswerScores& scores) {
   return {{"answer", scores.answer}, {"wrong", scores.wrong}, {"score", scores.score()}};
 }
 
-HeadsJson json_of_answer(const PatchAnswer& answer) {
-  HeadsJson json{{"text", answer.text}};
-  if (!answer.token) return json;
-  json["token"] = answer.label;
-  json["id"] = *answer.token;
-  json["tokens"] = answer.tokens;
-  return json;
-}
-
 }  // namespace
 
 std::string patch_json(const PatchReport& patching, const std::string& model) {
@@ -27,8 +18,8 @@ std::string patch_json(const PatchReport& patching, const std::string& model) {
   json["what"] = name_of(patching.part, kPatchedPartNames);
   json["measure"] = name_of(patching.score, kPatchScoreNames);
   if (patching.texts.of_token) json["token"] = patching.texts.predicting;
-  json["answer"] = json_of_answer(patching.texts.answer);
-  json["wrong"] = json_of_answer(patching.texts.wrong);
+  json["answer"] = json_of(patching.texts.answer);
+  json["wrong"] = json_of(patching.texts.wrong);
   for (const auto& [name, text, scores] :
        {std::tuple("clean", &patching.texts.clean, &patching.clean),
         std::tuple("corrupt", &patching.texts.corrupt, &patching.corrupt)}) {
