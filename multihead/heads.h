@@ -16,6 +16,7 @@
 //
 //   mh::heads_contributions(folder, {.text = a, .answer = "Paris", .wrong = "Rome"});  // what each adds to the logits
 //
+//   mh::heads_lens(folder, "The capital of France is", {.position = -1});  // what the model would say after each layer
 //   mh::heads_attribution(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
 //
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
@@ -30,6 +31,7 @@
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/heads/importance/pruning_curve.h"
+#include "multihead/heads/lens/heads_lens.h"
 #include "multihead/heads/measures/heads_alignment.h"
 #include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/heads/measures/heads_compare.h"

@@ -195,6 +195,7 @@ void add_heads(Verb& app) {
   add_heads_importance(*verb);
   add_heads_attribution(*verb);
   add_heads_contributions(*verb);
+  add_heads_lens(*verb);
   add_heads_patch(*verb);
   add_heads_prune(*verb);
   verb->callback([flags] { run(*flags); });

@@ -11,6 +11,7 @@ void add_heads_circuits(Verb& heads);
 void add_heads_compare(Verb& heads);
 void add_heads_contributions(Verb& heads);
 void add_heads_importance(Verb& heads);
+void add_heads_lens(Verb& heads);
 void add_heads_patch(Verb& heads);
 void add_heads_prune(Verb& heads);
 void add_heads_relations(Verb& heads);

@@ -55,6 +55,7 @@ TEST_F(HostileOptions, OfMeasures) {
     expect_option_refused("nearest", [&] { heads_similar(encoder, corpus, {.nearest = wrong}); });
     expect_option_refused("most_bytes",
                           [&] { heads_similar(encoder, corpus, {.compare = {.most_bytes = wrong}}); });
+    expect_option_refused("words", [&] { heads_lens(causal, "a dog", {.words = wrong}); });
     expect_option_refused("sentences",
                           [&] { heads_where(encoder, corpus, {.evidence = {.sentences = wrong}}); });
     expect_option_refused("usual", [&] { heads_where(encoder, corpus, {.evidence = {.usual = wrong}}); });

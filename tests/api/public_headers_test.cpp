@@ -28,7 +28,8 @@ std::vector<std::string> public_headers() {
   return found;
 }
 
-/// Most files that may be installed, one more for each report of `heads`. A header that a public one needs only the names of is declared there.
+/// Most files that may be installed, one more for each report of `heads`. A header that a public one needs only the names of is
+/// declared there.
 constexpr size_t kMostInstalled = 143;
 
 /// They and what they include.

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/terminal_text.h"
 #include "multihead/batch/batch.h"
 #include "multihead/folders/mask_token.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/folders/text_tokens.h"
+#include "multihead/heads/sites/answer_word.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/models/encoder_decoder.h"
 
@@ -57,66 +56,10 @@ void refuse_position(const PatchQuestion& question) {
         "so leave it out");
 }
 
-bool begins_word(std::string_view text) {
-  if (text.empty() || std::isspace(static_cast<unsigned char>(text[0])) != 0 ||
-      std::ispunct(static_cast<unsigned char>(text[0])) != 0)
-    return false;
-  return terminal_characters(text)[0].width == 1;  // wide: East Asian, written without spaces
-}
-
-bool wants_space_behind(std::string_view text) {
-  if (text.empty()) return false;
-  const auto last = static_cast<unsigned char>(text.back());
-  if (last >= 0x80) return terminal_characters(text).back().width == 1;
-  return std::isalnum(last) != 0 || std::string_view(".,;:!?)").find(text.back()) != std::string_view::npos;
-}
-
-/// The tokens of an answer between two texts; `without` are the tokens without it, where `before` of them come first and
-/// `after` last.
-std::vector<int32_t> tokens_of_answer(const Tokenizer& tokenizer, const std::string& with,
-                                      const std::string& answer, const std::vector<int32_t>& without,
-                                      size_t before, size_t after) {
-  std::vector<int32_t> ids = tokenizer.encode_ids(with, false);
-  const auto first = static_cast<std::ptrdiff_t>(before), last = static_cast<std::ptrdiff_t>(after);
-  if (ids.size() > before + after && std::equal(without.begin(), without.begin() + first, ids.begin()) &&
-      std::equal(without.end() - last, without.end(), ids.end() - last))
-    return {ids.begin() + first, ids.end() - last};
-  return tokenizer.encode_ids(answer, false);  // the text's own tokens would be others with it
-}
-
-/// The text around the place of an answer, and the mask's position in its tokens.
-struct AnswerPlace {
-  const Tokenizer& tokenizer;
-  std::string before, after = {};
-  std::string mask = {};
-
-  std::vector<int32_t> tokens(const std::string& answer) const {
-    if (!mask.empty()) {
-      const std::vector<int32_t> without = tokenizer.encode_ids(before + mask + after, false);
-      const auto at = std::find(without.begin(), without.end(), tokenizer.id_of(mask).value());
-      const auto first = static_cast<size_t>(at - without.begin());
-      return tokens_of_answer(tokenizer, before + answer + after, answer, without, first,
-                              without.size() - first - 1);
-    }
-    const std::vector<int32_t> without = tokenizer.encode_ids(before, false);
-    const char* const space = wants_space_behind(before) && begins_word(answer) ? " " : "";
-    return tokens_of_answer(tokenizer, before + space + answer, answer, without, without.size(), 0);
-  }
-};
-
-PatchAnswer word_answer(const AnswerPlace& place, const char* field, const std::string& text,
-                        const PatchRemark& remark) {
-  const std::vector<int32_t> tokens = place.tokens(text);
-  if (tokens.empty()) throw UsageError(fmt::format("`{}`: '{}' has no tokens; give a word", field, text));
-  const int32_t token = tokens[0];
-  if (token == place.tokenizer.unknown_id())
-    throw UsageError(fmt::format("`{}`: the tokenizer does not know '{}'; take another word", field, text));
-  PatchAnswer answer{
-      .text = text, .token = token, .label = place.tokenizer.shown(token), .tokens = std::ssize(tokens)};
-  if (answer.tokens > 1 && remark)
-    remark(
-        fmt::format("'{}' has {} tokens; the first, {}, is what counts", text, answer.tokens, answer.label));
-  return answer;
+PatchAnswer patch_answer(const AnswerPlace& place, const char* field, const std::string& text,
+                         const PatchRemark& remark) {
+  const AnswerWord word = answer_word(place, field, text, remark);
+  return {.text = text, .token = word.token, .label = word.label, .tokens = word.tokens};
 }
 
 /// Whether both answers must be there.
@@ -130,8 +73,8 @@ bool same_token(const PatchTexts& texts) {
 void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, Answers answers,
                        const PatchRemark& remark, PatchTexts& texts) {
   const bool both = answers == Answers::kBoth;
-  if (both || !question.answer.empty()) texts.answer = word_answer(place, "answer", question.answer, remark);
-  if (both || !question.wrong.empty()) texts.wrong = word_answer(place, "wrong", question.wrong, remark);
+  if (both || !question.answer.empty()) texts.answer = patch_answer(place, "answer", question.answer, remark);
+  if (both || !question.wrong.empty()) texts.wrong = patch_answer(place, "wrong", question.wrong, remark);
   if (same_token(texts)) {
     throw UsageError(
         fmt::format("`answer` and `wrong` both begin with the token {}, so that no run prefers one; take "
