@@ -12,7 +12,6 @@
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verb.h"
-#include "multihead/base/error.h"
 #include "multihead/heads/lens/heads_lens.h"
 #include "multihead/heads/reports/lens_json.h"
 #include "multihead/heads/reports/pictures/draw_lens.h"
@@ -26,18 +25,6 @@ struct LensFlags {
   HeadChangeFlags changes = {};
   int position = 0;
 };
-
-LensReport lens_of(const LensFlags& flags, const LensOptions& options) {
-  const ScoredModel model = load_scored(flags.report.model_to_run());
-  if (model.folder().gives_vectors_alone())
-    return heads_lens(model.sentences(), flags.text, flags.second, options);
-  if (!flags.second.empty()) {
-    throw UsageError(
-        "--second: a text whose vector is compared, and this model predicts words or labels; leave it out "
-        "(--text-pair is a second text that the model reads together with the first)");
-  }
-  return heads_lens(model.folder(), flags.text, options);
-}
 
 void run_lens(const LensFlags& flags, const Verb& verb) {
   for (const auto& [text, flag] :
@@ -53,7 +40,8 @@ void run_lens(const LensFlags& flags, const Verb& verb) {
   SiteValues changed = changed_heads(flags.changes);
   if (!changed.empty()) options.sites = &changed;
   options.remark = [](const std::string& line) { remark(line); };
-  const LensReport found = lens_of(flags, options);
+  const LensReport found =
+      heads_lens(load_scored(flags.report.model_to_run()), flags.text, flags.second, options);
   if (!flags.svg.empty()) write_text(flags.svg, draw_lens(found));
   flags.report.write(found, options, lens_json, lens_table);
 }

@@ -73,6 +73,63 @@ def patch(
     return Table([{column if key == "name" else key: value for key, value in row.items()} for row in report["values"]], report)
 
 
+@with_options("lens")
+@checked
+def lens(
+    model: Model,
+    text: str,
+    *,
+    answer: str = "",
+    position: int | None = None,
+    target: str = "",
+    pair: str = "",
+    second: str = "",
+    # settings of lens
+    sublayers: bool = False,
+    words: int = 5,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    # end of settings
+    options: Options = None,
+) -> Table:
+    """The logit lens: what the residual stream says after each layer, read by the model's own end (docs/heads/lens.md).
+
+    Args:
+        sublayers: also read the sums after each attention; otherwise embeddings and layers.
+        words: how many of the most probable words a report has for each place (1 to 256).
+        source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
+        target_language: language of the translations, said in the same way.
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
+        answer: a word whose rank and log-probability are told, of a classifier a label; without: those of the token that the text
+            has there (`actual`) and of what the model says in the end (`predicted`).
+        position: the token whose stream is read, from 0, or from the end (-1 is the last); None: all, of a text with masks these.
+        target: of a translator; without: its greedy translation. pair: of an encoder such as a cross-encoder: a second text, which
+            it reads as one sequence with the first.
+        second: of a model that makes vectors: a text whose vector is compared with that of each layer.
+
+    A row for each place (`site`) and position: the most probable `word`, of a classifier the `label`, with its
+    `probability`, ranks, `entropy`, and `divergence` from the end, KL(p_end || p); ``table.report`` has the next words. Of vectors
+    a row for each place: cosines with the text's `own` vector and with that of the `second` text.
+    """
+    with model._edited() as edits:
+        report = json.loads(model._native.lens(
+            text, answer=answer, position=position, target=target, pair=pair, second=second, settings=settings("lens", locals()),
+            edits=edits,
+        ))  # fmt: skip
+    if report["says"] == "vectors":
+        return Table(report["values"], report)
+    read = {one["position"]: one["token"] for one in report["positions"]}
+    first = "word" if report["says"] == "words" else "label"
+    rows = []
+    for value in report["values"]:
+        best = value["best"][0]
+        rest = {key: number for key, number in value.items() if key not in ("site", "position", "best")}
+        score = {key: number for key, number in best.items() if key not in ("token", "id")}
+        rows.append({"site": value["site"], "position": value["position"], "token": read[value["position"]], first: best["token"],
+                     **score, **rest})  # fmt: skip
+    return Table(rows, report)
+
+
 @with_options("attribution")
 @checked
 def attribution(

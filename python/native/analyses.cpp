@@ -14,6 +14,7 @@
 #include "model.h"
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/importance/pruning_curve.h"
+#include "multihead/heads/lens/heads_lens.h"
 #include "multihead/heads/measures/heads_alignment.h"
 #include "multihead/heads/measures/heads_compare.h"
 #include "multihead/heads/measures/heads_relations.h"
@@ -25,6 +26,7 @@
 #include "multihead/heads/reports/circuits_json.h"
 #include "multihead/heads/reports/compare_json.h"
 #include "multihead/heads/reports/importance_json.h"
+#include "multihead/heads/reports/lens_json.h"
 #include "multihead/heads/reports/measures_json.h"
 #include "multihead/heads/reports/patch_json.h"
 #include "multihead/heads/reports/report_options.h"
@@ -202,6 +204,22 @@ std::string attribution(const LoadedModel& loaded, const std::string& text, cons
   });
 }
 
+std::string lens(const LoadedModel& loaded, const std::string& text, const std::string& answer,
+                 std::optional<int> position, const std::string& target, const std::string& pair,
+                 const std::string& second, const std::string& arguments, Edits* edits) {
+  auto options = settings_of<LensOptions>(arguments, "lens");
+  options.answer = answer;
+  options.position = position;
+  options.target = target;
+  options.pair = pair;
+  options.remark = warn;
+  return long_call([&] {
+    options.sites = sites_of(edits, loaded);
+    return with_options(lens_json(heads_lens(loaded.scored(), text, second, options), loaded.path()), "lens",
+                        options, loaded.precision());
+  });
+}
+
 }  // namespace
 
 void add_analyses(nb::class_<LoadedModel>& model) {
@@ -222,7 +240,9 @@ void add_analyses(nb::class_<LoadedModel>& model) {
       .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a,
            "token"_a.none(), "settings"_a, "edits"_a.none(), "progress"_a.none())
       .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "pair"_a, "position"_a.none(),
-           "target_token"_a, "label"_a, "target"_a, "settings"_a, "edits"_a.none());
+           "target_token"_a, "label"_a, "target"_a, "settings"_a, "edits"_a.none())
+      .def("lens", lens, "text"_a, nb::kw_only(), "answer"_a, "position"_a.none(), "target"_a, "pair"_a,
+           "second"_a, "settings"_a, "edits"_a.none());
 }
 
 }  // namespace mh::python

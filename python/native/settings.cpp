@@ -18,6 +18,7 @@
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/importance/pruning_curve.h"
+#include "multihead/heads/lens/heads_lens.h"
 #include "multihead/heads/measures/heads_circuits.h"
 #include "multihead/heads/measures/heads_compare.h"
 #include "multihead/heads/measures/heads_relations.h"
@@ -61,6 +62,7 @@ std::string settings(const std::string& verb) {
   if (verb == "compare") return described(CompareOptions());
   if (verb == "circuits") return described(CircuitsOptions());
   if (verb == "importance") return described(ImportanceSettings());
+  if (verb == "lens") return described(LensOptions());
   if (verb == "patch") return described(PatchOptions());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());

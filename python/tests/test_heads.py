@@ -67,6 +67,37 @@ def test_patch(demo: mh.Model, tool: Callable[..., str]) -> None:
     assert len(table) == 24
 
 
+def test_lens(demo: mh.Model, tool: Callable[..., str]) -> None:
+    text = "the small dog sees a cat ."
+    table = mh.heads.lens(demo, text, sublayers=True, words=2)
+    assert json.loads(tool("heads", "lens", "demo", text, "--sublayers", "--words", "2", "--json")) == table.report
+    assert len(table) == 7 * 8 and set(table["site"]) <= set(demo.sites)
+    assert list(table.where(site="decoder.1.output")["word"]) == demo.translate(text).split() + ["</s>"]
+    assert table.where(site="decoder.1.output")["divergence"].max() == 0
+    assert mh.heads.lens(demo, text, options=table.report["options"]).report == table.report
+    one = mh.heads.lens(demo, text, position=2, answer="Hund")
+    assert len(one) == 3 and one["answer.rank"][-1] == 1
+    with demo.edit(mute="decoder.1.cross_attention.*"):
+        muted = mh.heads.lens(demo, text, position=2, answer="Hund", target="der kleine Hund")
+    assert muted["answer.log_probability"][-1] < one["answer.log_probability"][-1]
+    with pytest.raises(mh.UsageError, match="there is no token 99"):
+        mh.heads.lens(demo, text, position=99)
+    with pytest.raises(mh.UsageError, match="`second`: a text whose vector"):
+        mh.heads.lens(demo, text, second=text)
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_lens_of_labels_and_vectors() -> None:
+    words = mh.load(golden("labels/bert_words"))
+    table = mh.heads.lens(words, "two dogs run")
+    found = [token.labels[0] for token in words.classify("two dogs run")]
+    last = table.where(site="encoder.1.output")
+    assert list(last["label"])[1:-1] == [label.name for label in found]
+    assert last["probability"][1:-1] == pytest.approx([label.score for label in found], abs=1e-6)
+    cosines = mh.heads.lens(mh.load(golden("sentences/dense")), "two dogs", second="a cat")
+    assert cosines.columns == ["site", "own", "second"] and cosines["own"][-1] == pytest.approx(1)
+
+
 @pytest.mark.filterwarnings("ignore::multihead.Remark")
 def test_curves_and_faithfulness(demo: mh.Model) -> None:
     curve = mh.heads.pruning_curve(demo, SENTENCES, points=3, random_orders=2)

@@ -10,6 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/language_codes.h"
 #include "multihead/folders/mask_token.h"
+#include "multihead/folders/scored_model.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/heads/lens/lens_words.h"
 #include "multihead/heads/lens/logit_rows.h"
@@ -269,6 +270,16 @@ LensReport heads_lens(const SentenceModel& model, const std::string& text, const
     if (!second.empty()) cosines.second = cosine(at_place, vectors[1]);
   });
   return found;
+}
+
+LensReport heads_lens(const ScoredModel& model, const std::string& text, const std::string& second,
+                      const LensOptions& options) {
+  if (model.folder().gives_vectors_alone()) return heads_lens(model.sentences(), text, second, options);
+  if (!second.empty()) {
+    throw UsageError(
+        "`second`: a text whose vector is compared, and this model predicts words or labels; leave it out");
+  }
+  return heads_lens(model.folder(), text, options);
 }
 
 }  // namespace mh

@@ -27,6 +27,8 @@
 
 namespace mh {
 
+class ScoredModel;
+
 struct LensOptions {
   /// A word whose rank and log-probability are told in each place, of a classifier a label by its name or number. A word of
   /// several tokens counts by the first one. Empty: those of the token that the text has there, and of what the model
@@ -52,7 +54,7 @@ struct LensOptions {
     v("sublayers", sublayers, {},
       {.group = kGroup, .help = "Also read the sums after each attention; otherwise embeddings and layers"});
     v("words", words, {.low = 1, .high = 256},
-      {.group = kGroup, .help = "How many of the most probable words JSON has for each place"});
+      {.group = kGroup, .help = "How many of the most probable words a report has for each place"});
     languages.visit(v);
   }
 };
@@ -139,6 +141,9 @@ LensReport heads_lens(const ModelFolder& folder, const std::string& text, const 
 /// Of a model that makes vectors. second: a text whose vector each place's is compared with; empty: none. Throws UsageError, too, on an
 /// answer, a position, a target and a pair, which are another model's.
 LensReport heads_lens(const SentenceModel& model, const std::string& text, const std::string& second,
+                      const LensOptions& options = {});
+/// Of either. Throws UsageError, too, on a second text for a model that predicts words or gives labels.
+LensReport heads_lens(const ScoredModel& model, const std::string& text, const std::string& second,
                       const LensOptions& options = {});
 
 }  // namespace mh
