@@ -36,19 +36,27 @@ const std::optional<LensRank>& rank_shown(const LensReport& lens, const LensRead
   return reading.actual ? reading.actual : reading.predicted;
 }
 
+const char* first_column(const LensReport& lens) {
+  return lens.says == LensSays::kWords ? "word" : "label";
+}
+
 std::string whose_rank(const LensReport& lens) {
-  if (lens.answer)
-    return fmt::format("'{}' ({})", printable_line(lens.answer->text), lens.answer->token.token);
+  if (lens.answer) {
+    return fmt::format("'{}' ({})", printable_line(lens.answer->text),
+                       printable_line(lens.answer->token.token));
+  }
   const LensPosition& position = lens.positions[0];
   if (position.actual) return fmt::format("{}, which the text has here", position.actual->token);
   return fmt::format("{}, which the model says in the end", position.predicted->token);
 }
 
-std::string words_at_one_position(const LensReport& lens) {
+std::string ranks_at_one_position(const LensReport& lens) {
   const LensPosition& position = lens.positions[0];
-  std::string text = wrapped(fmt::format("At token {}, {}. rank, log p: of {}", *position.position,
-                                         printable_line(position.token), whose_rank(lens)));
-  text += left_cell("layer", kPlaceColumns) + left_cell("word", kWordColumns) +
+  const std::string at =
+      position.position ? fmt::format("At token {}, {}. ", *position.position, printable_line(position.token))
+                        : "";
+  std::string text = wrapped(fmt::format("{}rank, log p: of {}", at, whose_rank(lens)));
+  text += left_cell("layer", kPlaceColumns) + left_cell(first_column(lens), kWordColumns) +
           fmt::format("{:>8}{:>9}{:>11}{:>10}{:>10}\n", "p", "rank", "log p", "entropy", "KL");
   for (size_t place = 0; place < lens.places.size(); ++place) {
     const LensReading& reading = lens.at(place, 0);
@@ -90,30 +98,33 @@ std::string labels_at_one_position(const LensReport& lens) {
   return text;
 }
 
-std::string grid_of_words(const LensReport& lens) {
+/// Places down, positions across; cell: what stands at a place and a position.
+template <class Cell>
+std::string grid_of(const LensReport& lens, const Cell& cell) {
   constexpr size_t kAtOnce = (kLensColumns - kPlaceColumns) / (kGridWord + 1);
   std::string text;
+  const auto add_line = [&](const std::string& name, size_t begin, size_t end, const auto& cell_at) {
+    std::string line = left_cell(name, kPlaceColumns);
+    for (size_t i = begin; i < end; ++i) line += left_cell(cell_at(i), kGridWord + 1);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  };
   for (size_t begin = 0; begin < lens.positions.size(); begin += kAtOnce) {
     const size_t end = std::min(begin + kAtOnce, lens.positions.size());
-    std::string numbers = left_cell("token", kPlaceColumns), tokens(kPlaceColumns, ' ');
-    for (size_t i = begin; i < end; ++i) {
-      numbers += left_cell(std::to_string(*lens.positions[i].position), kGridWord + 1);
-      tokens += left_cell(lens.positions[i].token, kGridWord + 1);
-    }
-    const auto add_line = [&](std::string line) {
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + "\n";
-    };
     if (begin > 0) text += "\n";
-    add_line(numbers);
-    add_line(tokens);
-    for (size_t place = 0; place < lens.places.size(); ++place) {
-      std::string line = left_cell(lens.places[place].name(), kPlaceColumns);
-      for (size_t i = begin; i < end; ++i) line += left_cell(lens.at(place, i).best[0].token, kGridWord + 1);
-      add_line(line);
-    }
+    add_line("token", begin, end, [&](size_t i) { return std::to_string(*lens.positions[i].position); });
+    add_line("", begin, end, [&](size_t i) { return lens.positions[i].token; });
+    for (size_t place = 0; place < lens.places.size(); ++place)
+      add_line(lens.places[place].name(), begin, end, [&](size_t i) { return cell(lens.at(place, i)); });
   }
   return text;
+}
+
+std::string grids(const LensReport& lens) {
+  std::string text = grid_of(lens, [](const LensReading& reading) { return reading.best[0].token; });
+  if (!lens.answer) return text;
+  return text + fmt::format("\nrank of {}\n", whose_rank(lens)) +
+         grid_of(lens, [](const LensReading& reading) { return std::to_string(reading.answer->rank); });
 }
 
 std::string cosines_table(const LensReport& lens) {
@@ -137,24 +148,27 @@ std::string cosines_table(const LensReport& lens) {
 std::string lens_table(const LensReport& lens) {
   if (lens.says == LensSays::kVectors) return cosines_table(lens);
   std::string text;
-  if (!lens.translation.empty()) text += wrapped("translation: " + lens.translation, "", 80, "  ");
-  const char* const what = lens.says == LensSays::kWords ? "word" : "label";
+  if (!lens.translation.empty())
+    text += wrapped("translation: " + printable_line(lens.translation), "", kLensColumns, "  ");
   if (lens.positions.size() > 1) {
-    return text + grid_of_words(lens) + "\n" +
+    return text + grids(lens) + "\n" +
            wrapped(fmt::format(
                "The most probable {} by the stream after each layer, read by the model's own end; the last "
                "line is what the model says. A layer that says another does not say so yet, but may know: "
                "docs/heads/lens.md. --position N shows probabilities.",
-               what));
+               first_column(lens)));
   }
-  text += lens.says == LensSays::kWords ? words_at_one_position(lens) : labels_at_one_position(lens);
-  return text + "\n" +
-         wrapped(fmt::format("Each line: what the model's own end makes of the stream after this layer{}. "
-                             "entropy, KL: nats; KL: "
-                             "of what the model says in the end from what this line says, KL(end || line). "
-                             "docs/heads/lens.md "
-                             "says what that means.",
-                             lens.says == LensSays::kWords ? "; p: of the most probable word" : ""));
+  const bool ranks = lens.says == LensSays::kWords || lens.answer;
+  text += ranks ? ranks_at_one_position(lens) : labels_at_one_position(lens);
+  std::string legend = "Each line: what the model's own end makes of the stream after this layer";
+  if (ranks) legend += fmt::format("; p: of the most probable {}", first_column(lens));
+  legend += ". ";
+  if (lens.at(0, 0).entropy) {
+    legend +=
+        "entropy, KL: nats; KL: of what the model says in the end from what this line says, KL(end || "
+        "line). ";
+  }
+  return text + "\n" + wrapped(legend + "docs/heads/lens.md says what that means.");
 }
 
 }  // namespace mh::cli

@@ -92,9 +92,19 @@ TEST_F(HeadsLens, ShowsLabelsAndCosines) {
                {"At token 1, two\nlayer  ", "         O ", "   entropy        KL\n"});
   expect_table(lens_of("labels/bert_words", "'two dogs run'"),
                {"token    0  ", "\nThe most probable label by the stream"});
+  expect_table(lens_of("labels/bert_words", "'two dogs run' --answer O"),
+               {"\n\nrank of 'O' (O)\ntoken    0  "});
+  expect_table(lens_of("labels/bert_pairs", "'two dogs run' --answer neutral"),
+               {"rank, log p: of 'neutral' (neutral)\nlayer    label  "});
   expect_table(lens_of("sentences/dense", "'two dogs run' --second 'the cat'"),
                {"layer           own    second\nembed ", "\nown: cosine of the vector"});
   expect_table(lens_of("sentences/dense", "'two dogs run'"), {"layer           own\nembed "});
+}
+
+TEST_F(HeadsLens, HostileTextStaysInItsLine) {
+  expect_table(
+      lens("--target-text 'a \x1b[31m \u202e cat' --answer 'dogs\x1b[0m' --position 1", "the \x1b[31m dog\a"),
+      {"\\u001b"});
 }
 
 TEST_F(HeadsLens, RefusesWhatCannotBeInOneLine) {

@@ -8,14 +8,14 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/sites/text_pass.h"
-#include "multihead/tasks/embed_text.h"
-#include "multihead/tensor/cosine.h"
 #include "tests/heads/patching/patch_families.h"
 #include "tests/support/places.h"
 
@@ -195,6 +195,53 @@ TEST(Lens, ReadsModelsWithChangedHeads) {
   muted.mute("decoder.9.self_attention.0");
   EXPECT_THAT([&] { heads_lens(folder, "two dogs", {.sites = &muted}); },
               ThrowsMessage<UsageError>(HasSubstr("decoder.9.self_attention")));
+}
+
+// Of the logits of every place: each is a copy of the text.
+TEST(Lens, AnEditOfTheLogitsOfAPositionIsOneOfEachPlace) {
+  const ModelFolder folder = causal_folder();
+  SiteValues flat;
+  flat.replace({.site = "decoder.logits",
+                .sequence = 0,
+                .position = 2,
+                .numbers = Tensor(1, folder.model->facts().vocabulary)});
+  const double even = std::log(folder.model->facts().vocabulary);
+  for (const std::optional<int> asked : {std::optional<int>(), std::optional<int>(2)}) {
+    const LensReport lens = heads_lens(folder, "two dogs see the", {.position = asked, .sites = &flat});
+    for (size_t i = 0; i < lens.readings.size(); ++i) {
+      const bool edited = *lens.positions[i % lens.positions.size()].position == 2;
+      EXPECT_EQ(std::abs(*lens.readings[i].entropy - even) < 1e-6, edited);
+    }
+  }
+}
+
+ModelFolder golden_folder(const char* name) {
+  ModelFolder folder = load_model_folder(std::filesystem::path(goldens_folder()) / "labels" / name);
+  folder.tokenizer = word_tokenizer(kWords);
+  return folder;
+}
+
+TEST(Lens, LabelsThatDoNotExcludeEachOtherHaveNoEntropy) {
+  for (const auto& [name, scores] : {std::pair("electra_replaced", LabelScores::kSigmoid),
+                                     std::pair("bert_regression", LabelScores::kLogits)}) {
+    SCOPED_TRACE(name);
+    const ModelFolder folder = golden_folder(name);
+    const LensReport lens = heads_lens(folder, "two dogs see");
+    EXPECT_EQ(lens.scores, scores);
+    const Observation seen = observe_text(folder, "two dogs see", {}, {.keep = {}});
+    TextPass pass(*folder.model, seen);
+    const ConstMatrixView logits = pass.label_logits().value();
+    ASSERT_EQ(lens.positions.size(), static_cast<size_t>(logits.rows));
+    for (size_t i = 0; i < lens.positions.size(); ++i) {
+      const LensReading& reading = lens.at(lens.places.size() - 1, i);
+      const auto logit = static_cast<double>(logits(static_cast<int64_t>(i), reading.best[0].id));
+      const bool sigmoid = scores == LabelScores::kSigmoid;
+      EXPECT_NEAR(reading.best[0].score, sigmoid ? 1 / (1 + std::exp(-logit)) : logit, 1e-6);
+      EXPECT_NEAR(reading.predicted->log_probability, sigmoid ? std::log(reading.best[0].score) : logit,
+                  1e-6);
+      EXPECT_FALSE(reading.entropy || reading.divergence);
+    }
+  }
 }
 
 TEST(Lens, AnswersCountByTheirFirstToken) {
