@@ -12,11 +12,12 @@ obey ``with model.edit(...)``. Every function raises what loading and reading ra
 pages of docs/heads say what each measure means and what it does not; docs/file-formats.md describes ``table.report``.
 """
 
+from ._heads_contributions import contributions
 from ._heads_decisions import attribution, faithfulness, lens, patch
 from ._heads_importance import importance, pruning_curve
 from ._heads_measures import alignment, circuits, compare, relations, similar, stats, where
 
 __all__ = [
-    "alignment", "attribution", "circuits", "compare", "faithfulness", "importance", "lens", "patch", "pruning_curve",
-    "relations", "similar", "stats", "where",
+    "alignment", "attribution", "circuits", "compare", "contributions", "faithfulness", "importance", "lens", "patch",
+    "pruning_curve", "relations", "similar", "stats", "where",
 ]  # fmt: skip

@@ -13,6 +13,7 @@
 #include "corpus.h"
 #include "model.h"
 #include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/contributions/heads_contributions.h"
 #include "multihead/heads/importance/pruning_curve.h"
 #include "multihead/heads/lens/heads_lens.h"
 #include "multihead/heads/measures/heads_alignment.h"
@@ -25,6 +26,7 @@
 #include "multihead/heads/reports/attribution_json.h"
 #include "multihead/heads/reports/circuits_json.h"
 #include "multihead/heads/reports/compare_json.h"
+#include "multihead/heads/reports/contributions_json.h"
 #include "multihead/heads/reports/importance_json.h"
 #include "multihead/heads/reports/lens_json.h"
 #include "multihead/heads/reports/measures_json.h"
@@ -220,6 +222,43 @@ std::string lens(const LoadedModel& loaded, const std::string& text, const std::
   });
 }
 
+template <class Questions>
+std::string contributions_report(const LoadedModel& loaded, const Questions& questions,
+                                 ContributionOptions options, Edits* edits) {
+  options.remark = warn;
+  return long_call([&] {
+    options.sites = sites_of(edits, loaded);
+    return with_options(contributions_json(loaded.folder().gives_vectors_alone()
+                                               ? heads_contributions(loaded.sentences(), questions, options)
+                                               : heads_contributions(loaded.folder(), questions, options),
+                                           loaded.path()),
+                        "contributions", options, loaded.precision());
+  });
+}
+
+std::string contributions(const LoadedModel& loaded, const std::string& text, const std::string& answer,
+                          const std::string& wrong, const std::string& prefix, std::optional<int> token,
+                          const std::string& arguments, Edits* edits) {
+  const AnswerQuestion question{
+      .text = text, .answer = answer, .wrong = wrong, .prefix = prefix, .position = token};
+  return contributions_report(loaded, question, settings_of<ContributionOptions>(arguments, "contributions"),
+                              edits);
+}
+
+/// questions: of each text, its answer and a wrong one, either of which may be empty.
+std::string mean_contributions(const LoadedModel& loaded, const std::vector<Names>& questions,
+                               const std::string& prefix, std::optional<int> token,
+                               const std::string& arguments, Edits* edits, const Progress& progress) {
+  std::vector<AnswerQuestion> all;
+  for (const Names& one : questions)
+    all.push_back(
+        {.text = one.at(0), .answer = one.at(1), .wrong = one.at(2), .prefix = prefix, .position = token});
+  auto options = settings_of<ContributionOptions>(arguments, "contributions");
+  options.sources = 0;
+  options.progress = progress;
+  return contributions_report(loaded, std::span<const AnswerQuestion>(all), std::move(options), edits);
+}
+
 }  // namespace
 
 void add_analyses(nb::class_<LoadedModel>& model) {
@@ -241,6 +280,10 @@ void add_analyses(nb::class_<LoadedModel>& model) {
            "token"_a.none(), "settings"_a, "edits"_a.none(), "progress"_a.none())
       .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "pair"_a, "position"_a.none(),
            "target_token"_a, "label"_a, "target"_a, "settings"_a, "edits"_a.none())
+      .def("contributions", contributions, "text"_a, nb::kw_only(), "answer"_a, "wrong"_a, "prefix"_a,
+           "token"_a.none(), "settings"_a, "edits"_a.none())
+      .def("mean_contributions", mean_contributions, "questions"_a, nb::kw_only(), "prefix"_a,
+           "token"_a.none(), "settings"_a, "edits"_a.none(), "progress"_a.none())
       .def("lens", lens, "text"_a, nb::kw_only(), "answer"_a, "position"_a.none(), "target"_a, "pair"_a,
            "second"_a, "settings"_a, "edits"_a.none());
 }

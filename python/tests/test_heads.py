@@ -67,6 +67,27 @@ def test_patch(demo: mh.Model, tool: Callable[..., str]) -> None:
     assert len(table) == 24
 
 
+def test_contributions(demo: mh.Model, tool: Callable[..., str]) -> None:
+    text = "the small dog sees a cat ."
+    table = mh.heads.contributions(demo, text, prefix="der kleine", answer="Hund", wrong="Katze")
+    printed = tool("heads", "contributions", "demo", "--text", text, "--prefix", "der kleine", "--answer", "Hund", "--wrong",
+                   "Katze", "--json")  # fmt: skip
+    assert json.loads(printed) == table.report
+    assert sum(table["sum"]) == pytest.approx(table.report["score"], abs=1e-4) and table.report["error"] < 1e-6
+    assert list(table["kind"]).count("head") == 16
+    with demo.edit(mute="decoder.1.cross_attention.1"):
+        muted = mh.heads.contributions(demo, text, prefix="der kleine", answer="Hund", wrong="Katze")
+    assert muted.where(name="decoder.1.cross_attention.1")["sum"][0] == 0
+    several = mh.heads.contributions(
+        demo, [(text, "Hund", "Katze"), ("the small cat sleeps .", "Katze", "Hund")], prefix="der kleine"
+    )
+    assert several.report["texts"] == 2 and "half" in several.columns
+    with pytest.raises(mh.UsageError, match="expected a text, or"):
+        mh.heads.contributions(demo, [("a", "b", "c", "d")])
+    with pytest.raises(mh.UsageError, match="text 2: "):
+        mh.heads.contributions(demo, [(text, "Hund"), (text, "Zebra")], prefix="der kleine")
+
+
 def test_lens(demo: mh.Model, tool: Callable[..., str]) -> None:
     text = "the small dog sees a cat ."
     table = mh.heads.lens(demo, text, sublayers=True, words=2)

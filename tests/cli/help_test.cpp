@@ -44,6 +44,7 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads where",
                                          "heads importance",
                                          "heads attribution",
+                                         "heads contributions",
                                          "heads lens",
                                          "heads patch",
                                          "heads prune"};
