@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "multihead/base/file.h"
 #include "multihead/base/terminal_text.h"
 #include "tests/cli/small_folder.h"
 #include "tests/support/places.h"
@@ -68,23 +68,23 @@ TEST_F(HeadsContributions, JsonHasPartsThatSumToTheScoreAndIsMadeAgain) {
   EXPECT_EQ(sources, 2);
   EXPECT_NEAR(sum, json["score"].get<double>(), 1e-6 * magnitude);
   EXPECT_NEAR(magnitude, json["magnitude"].get<double>(), 1e-9);
-  write_file(scratch / "report.json", first);
-  EXPECT_EQ(contributions(asked + "--json --options '" + (scratch / "report.json").string() + "'").out,
+  std::ofstream(scratch / "report.json") << first;
+  EXPECT_EQ(contributions(asked + "--json --options '" + std::string(scratch / "report.json") + "'").out,
             first);
 }
 
 TEST_F(HeadsContributions, OfAFileAreMeans) {
-  const std::string file = (scratch / "questions.tsv").string();
-  write_file(file, "the small dog sees\tdogs\tsees\nthe dog\tcat\n");
+  const std::string file = scratch / "questions.tsv";
+  std::ofstream(file) << "the small dog sees\tdogs\tsees\nthe dog\tcat\n";
   expect_shown(contributions("-i '" + file + "'"), {"The mean logit of 2 texts: ", " ± ", "95 % interval"});
   const auto json = nlohmann::json::parse(contributions("-i '" + file + "' --json").out);
   EXPECT_EQ(json["texts"], 2);
   EXPECT_TRUE(json["parts"][0]["sum"].contains("half"));
-  write_file(file, "a\tb\tc\td\n");
+  std::ofstream(file) << "a\tb\tc\td\n";
   expect_refused(contributions("-i '" + file + "'"), ":1: 4 columns; expected a text");
-  write_file(file, "the dog\tcat\nthe dog\tzebra\n");
+  std::ofstream(file) << "the dog\tcat\nthe dog\tzebra\n";
   expect_refused(contributions("-i '" + file + "'"), "text 2: ");
-  write_file(file, "");
+  std::ofstream(file) << "";
   expect_refused(contributions("-i '" + file + "'"), "there is no text");
 }
 
