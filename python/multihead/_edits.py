@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,31 +16,41 @@ from ._remarks import remark
 
 @dataclass(frozen=True)
 class At:
-    """Numbers to put at a site, for some of its rows and columns; what is left out stands for all.
+    """Numbers to put or to add at a site, for some of its rows and columns; what is left out stands for all.
 
     Args:
-        numbers: [columns], put into every row that is meant, or [rows, columns].
+        numbers: [columns], for every row that is meant, or [rows, columns].
         sequence: which text of the batch, from 0.
         position: which token of the text, from 0.
         head: which head, from 0; the columns are then its own.
+        strength: what the numbers are multiplied by where they are added.
     """
 
     numbers: Any
     sequence: int | None = None
     position: int | None = None
     head: int | None = None
+    strength: float = 1.0
 
 
 Replacement = str | At | Any
+Addition = At | Any
 
 
 class Change:
     """What one with-block asks for; equal to itself alone."""
 
-    def __init__(self, mute: HeadNames, gate: Mapping[HeadName, float], replace: Mapping[HeadName, Replacement]) -> None:
+    def __init__(
+        self,
+        mute: HeadNames,
+        gate: Mapping[HeadName, float],
+        replace: Mapping[HeadName, Replacement],
+        add: Mapping[HeadName, Addition],
+    ) -> None:
         self.mute = listed(mute, "mute")
         self.gate = {head_name(head): factor for head, factor in gate.items()}
         self.replace = {head_name(name): given for name, given in replace.items()}
+        self.add = {head_name(name): given for name, given in add.items()}
         self.over = False  # ended where it could not be taken away
         if both := set(self.mute) & set(self.gate):
             raise UsageError(f"{sorted(both)[0]} is muted and gated; name it in one of them")
@@ -64,11 +74,24 @@ class Changes:
         self._open.set(tuple(one for one in inside if one is not change and not one.over))
 
 
+def _put(change: Callable[..., None], name: str, given: Any) -> None:
+    """change: `replace` or `add` of native edits."""
+    at = given if isinstance(given, At) else At(given)
+    _put_at(change, name, at.numbers, sequence=at.sequence, position=at.position, head=at.head, strength=at.strength)
+
+
 @checked
-def _replace(
-    edits: _native.Edits, name: str, numbers: Any, *, sequence: int | None, position: int | None, head: int | None
+def _put_at(
+    change: Callable[..., None],
+    name: str,
+    numbers: Any,
+    *,
+    sequence: int | None,
+    position: int | None,
+    head: int | None,
+    strength: float,
 ) -> None:
-    edits.replace(name, numbers, sequence=sequence, position=position, head=head)
+    change(name, numbers, sequence=sequence, position=position, head=head, strength=strength)
 
 
 def edits_of(changes: Sequence[Change]) -> _native.Edits | None:
@@ -87,8 +110,9 @@ def edits_of(changes: Sequence[Change]) -> _native.Edits | None:
             if isinstance(given, str):
                 edits.rule(name, given)
             else:
-                at = given if isinstance(given, At) else At(given)
-                _replace(edits, name, at.numbers, sequence=at.sequence, position=at.position, head=at.head)
+                _put(edits.replace, name, given)
+        for name, given in one.add.items():
+            _put(edits.add, name, given)
     return edits
 
 

@@ -60,15 +60,32 @@ void save(const LoadedModel& loaded, const std::string& path, const std::string&
   long_call([&] { save_model_folder(path, loaded.folder(), options); });
 }
 
-void replace(Edits& edits, const std::string& site, const nb::object& numbers,
-             std::optional<int32_t> sequence, std::optional<int32_t> position, std::optional<int> head) {
-  FloatArray array(numbers, "replace");
+/// argument: of the edit, "replace" or "add".
+SiteReplacement put_at(const char* argument, const std::string& site, const nb::object& numbers,
+                       std::optional<int32_t> sequence, std::optional<int32_t> position,
+                       std::optional<int> head, float strength) {
+  FloatArray array(numbers, argument);
   if (array.dimensions() < 1 || array.dimensions() > 2)
-    throw ShapeError(fmt::format("`replace`: expected [columns] or [rows, columns] for {}, got {}", site,
+    throw ShapeError(fmt::format("`{}`: expected [columns] or [rows, columns] for {}, got {}", argument, site,
                                  array.shape_text()));
   const ConstMatrixView rows = array.dimensions() == 1 ? array.matrix({0}, 1) : array.matrix({0, 1}, 1);
-  edits.values.replace(
-      {.site = site, .sequence = sequence, .position = position, .head = head, .numbers = copied(rows)});
+  return {.site = site,
+          .sequence = sequence,
+          .position = position,
+          .head = head,
+          .numbers = copied(rows),
+          .strength = strength};
+}
+
+void replace(Edits& edits, const std::string& site, const nb::object& numbers,
+             std::optional<int32_t> sequence, std::optional<int32_t> position, std::optional<int> head,
+             float strength) {
+  edits.values.replace(put_at("replace", site, numbers, sequence, position, head, strength));
+}
+
+void add(Edits& edits, const std::string& site, const nb::object& numbers, std::optional<int32_t> sequence,
+         std::optional<int32_t> position, std::optional<int> head, float strength) {
+  edits.values.add(put_at("add", site, numbers, sequence, position, head, strength));
 }
 
 std::unique_ptr<LoadedModel> without_heads(const LoadedModel& whole, const std::vector<std::string>& heads) {
@@ -160,7 +177,9 @@ void add_model(nb::module_& module) {
           },
           "heads"_a, "rule"_a)
       .def("replace", replace, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
-           "position"_a = nb::none(), "head"_a = nb::none())
+           "position"_a = nb::none(), "head"_a = nb::none(), "strength"_a = 1.0f)
+      .def("add", add, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
+           "position"_a = nb::none(), "head"_a = nb::none(), "strength"_a = 1.0f)
       .def(
           "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a)
       .def("unread", [](const Edits& edits) { return edits.values.unread(); });

@@ -129,6 +129,8 @@ def test_numbers_of_numpy_are_numbers(demo: mh.Model) -> None:
         (lambda demo: demo.edit(gate={"*": "much"}), "`gate`: expected a dictionary of a number by .*, got str in it"),
         (lambda demo: demo.edit(replace={"encoder.states": mh.At(np.ones(96), position="2")}), "`position`: expected a whole"),
         (lambda demo: demo.edit(replace={"encoder.states": 1}), "`replace`: expected an array such as numpy's or torch's, got int"),
+        (lambda demo: demo.edit(add={"encoder.states": mh.At(np.ones(96), strength="2")}), "`strength`: expected a number"),
+        (lambda demo: demo.edit(add={"encoder.states": "uniform"}), "`add`: expected an array such as numpy's or torch's, got str"),
         (lambda demo: mh.train("m", "a", "b", updates=object()), "`updates`: expected text, a number, True or False, got object"),
         (lambda demo: mh.train("m", "a", "b", learning_rate=float("nan")), "`learning_rate`: expected a finite number, got nan"),
     ],

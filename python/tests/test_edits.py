@@ -55,6 +55,13 @@ def test_edits(demo: mh.Model) -> None:
         ({"mute": HEAD, "gate": {HEAD: 1}}, "muted and gated"),
         ({"mute": "decoder.*", "gate": {HEAD: 0.5}}, f"{HEAD} is muted by 'decoder.*' and gated by '{HEAD}'"),
         ({"replace": {SITE: np.full(96, np.nan)}}, f"site '{SITE}': row 0 of the numbers to put there has one that is not finite"),
+        ({"replace": {SITE: mh.At(np.ones(96), strength=2)}}, "numbers that are put there have no strength, but it is 2"),
+        ({"add": {"encoder.0.nothing": np.ones(24)}}, "encoder.0.nothing"),
+        ({"add": {SITE: np.ones((1, 1, 96))}}, f"`add`: expected .columns. or .rows, columns. for {SITE}, got "),
+        ({"add": {SITE: np.full(96, np.inf)}}, f"site '{SITE}': row 0 of the numbers to add there has one that is not finite"),
+        ({"add": {SITE: np.ones(3)}}, f"site '{SITE}': the numbers to add there have 3 columns, expected 96"),
+        ({"add": {SITE: mh.At(np.ones(96), strength=float("nan"))}}, f"site '{SITE}': the strength is nan; expected a finite"),
+        ({"add": {SITE: mh.At(np.full(96, 1e30), strength=1e30)}}, "1e.30, the strength, times 1e.30, a number of row 0, is too"),
         ({"replace": {SITE: np.ones(3)}}, f"site '{SITE}': the numbers to put there have 3 columns, expected 96"),
         ({"replace": {SITE: mh.At(np.ones((5, 96)), head=1)}}, "have 96 columns, expected 24"),
         ({"replace": {SITE: mh.At(np.ones(24), head=4)}}, "there is no head 4; it has 4"),
@@ -64,6 +71,33 @@ def test_refused_at_the_call(demo: mh.Model, given: dict[str, Any], words: str) 
     with pytest.raises(mh.UsageError, match=words) as raised:
         demo.edit(**given)
     assert "\n" not in str(raised.value)
+
+
+def test_added_numbers(demo: mh.Model) -> None:
+    plain = demo.observe(SENTENCES[0], sites=SITE)[SITE]
+    numbers = np.arange(24, dtype=np.float32)
+    with demo.edit(add={SITE: mh.At(numbers, position=2, head=1, strength=-0.5)}):
+        seen = demo.observe(SENTENCES[0], sites=SITE)[SITE]
+    expected = plain.copy()
+    expected[2, 24:48] -= 0.5 * numbers
+    np.testing.assert_array_equal(seen, expected)
+    with demo.edit(replace={SITE: np.zeros(96)}, add={SITE: np.ones(96)}), demo.edit(add={SITE: mh.At(np.ones(96), strength=2)}):
+        assert (demo.observe(SENTENCES[0], sites=SITE)[SITE] == 3).all()
+    with demo.edit(add={"decoder.*.output": mh.At(np.ones(96), strength=0)}):
+        unchanged = demo.translate(SENTENCES)
+    assert unchanged == demo.translate(SENTENCES)
+
+
+def test_what_is_added_reaches_every_token_that_is_generated() -> None:
+    model = mh.load(golden("generate/gpt2"))
+    site, width = "decoder.1.output", model.observe("the", sites="decoder.1.output")["decoder.1.output"].shape[1]
+    numbers = np.random.default_rng(3).standard_normal(width).astype(np.float32)
+    settings: dict[str, Any] = {"max_new_tokens": 9, "search": "greedy"}
+    plain = model.generate("the", **settings)
+    with model.edit(add={site: mh.At(numbers, strength=3)}):
+        steered = model.generate("the", **settings)
+        assert "".join(model.stream("the", **settings)) == steered
+    assert steered != plain and model.generate("the", **settings) == plain
 
 
 def test_a_head_does_where_a_name_does(demo: mh.Model) -> None:

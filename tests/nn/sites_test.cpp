@@ -208,6 +208,74 @@ TEST_P(EverySite, OfOneSequenceRowAndHeadChangesThatSequenceAlone) {
   }
 }
 
+TEST_P(EverySite, AddsToOneRowOfOneSequenceAndHead) {
+  const SiteValues values = kept();
+  for (const SiteShape& site : all) {
+    SCOPED_TRACE(site.name);
+    const KeptValue& before = values.kept(site.name);
+    const int head = site.blocks - 1;
+    const int64_t width = before.value.cols() / site.blocks;
+    const bool gates = site.name.ends_with("gates");
+    const int32_t row = before.offsets[1] - 1;
+    SiteReplacement one{.site = site.name, .sequence = 0, .numbers = Tensor(1, width), .strength = -0.75f};
+    if (!gates) one.position = row;
+    if (site.blocks > 1) one.head = head;
+    Tensor sum(1, width);
+    for (int64_t c = 0; c < width; ++c) {
+      one.numbers(0, c) = static_cast<float>(c % 5) - 1.3f;
+      sum(0, c) = before.value(row, head * width + c) + -0.75f * one.numbers(0, c);
+    }
+    SiteReplacement put{.site = one.site, .sequence = 0, .position = one.position, .head = one.head};
+    put.numbers = std::move(sum);
+    SiteValues added, replaced;
+    added.add(std::move(one));
+    replaced.replace(std::move(put));
+    // Of scores and weights the fused kernel's value, which was kept, may be rounded otherwise than the changed one's.
+    expect_equal(states(&added), states(&replaced), of_keys(site) ? 2e-5f : 0);
+    EXPECT_TRUE(added.unread().empty());
+  }
+}
+
+TEST_P(EverySite, LetsTheGradientThroughWhatIsAdded) {
+  const SiteValues values = kept();
+  const std::string first = GetParam().config.name + ".embeddings";
+  const Tensor& start = values.value(first);
+  for (const SiteShape& site : all) {
+    SCOPED_TRACE(site.name);
+    const int64_t columns = values.value(site.name).cols();
+    const auto add = [&](SiteValues& to) {
+      SiteReplacement added{.site = site.name, .numbers = Tensor(1, columns), .strength = 0.5f};
+      for (int64_t c = 0; c < columns; ++c) added.numbers(0, c) = std::cos(static_cast<float>(c));
+      to.add(std::move(added));
+    };
+    SiteValues watched;
+    watched.watch(first);
+    add(watched);
+    Tape tape(Tape::Mode::kRecordValues);
+    Context context{.tape = tape, .sites = &watched};
+    tape.backward(ops::sum(tape, ops::multiply(tape, run(context, x), tape.constant(weights.view()))));
+    const ConstMatrixView gradient = watched.gradient(first);
+    Random random(7);
+    Tensor direction(start.rows(), start.cols());
+    double along = 0;
+    for (int64_t i = 0; i < direction.size(); ++i) {
+      direction.data()[i] = static_cast<float>(random.normal());
+      along += static_cast<double>(direction.data()[i]) * gradient(i / start.cols(), i % start.cols());
+    }
+    const auto moved = [&](float step) {
+      Tensor numbers = copied(start.view());
+      for (int64_t i = 0; i < numbers.size(); ++i) numbers.data()[i] += step * direction.data()[i];
+      SiteValues put;
+      put.replace({.site = first, .numbers = std::move(numbers)});
+      add(put);
+      return score(&put);
+    };
+    constexpr float kStep = 4e-3f;
+    const double slope = (moved(kStep) - moved(-kStep)) / (2 * static_cast<double>(kStep));
+    EXPECT_NEAR(along, slope, 0.02 * (1 + std::abs(slope)));
+  }
+}
+
 TEST_P(EverySite, HasTheGradientOfCentralDifferences) {
   const SiteValues values = kept();
   for (const SiteShape& site : all) {
@@ -377,6 +445,23 @@ TEST(Sites, SaysWhatIsWrong) {
   EXPECT_THAT([&] { run({.site = heads, .numbers = std::move(nan)}); },
               ThrowsMessage<UsageError>(
                   HasSubstr(heads + "': row 0 of the numbers to put there has one that is not finite")));
+  const auto add = [&](SiteReplacement added) {
+    SiteValues values;
+    values.add(std::move(added));
+  };
+  Tensor infinite(2, 4), large(1, 4);
+  infinite(1, 2) = -HUGE_VALF;
+  large(0, 3) = -3e30f;
+  EXPECT_THAT([&] { add({.site = heads, .numbers = std::move(infinite)}); },
+              ThrowsMessage<UsageError>(
+                  HasSubstr(heads + "': row 1 of the numbers to add there has one that is not finite")));
+  EXPECT_THAT([&] { add({.site = heads, .numbers = Tensor(1, 4), .strength = HUGE_VALF}); },
+              ThrowsMessage<UsageError>(HasSubstr(heads + "': the strength is inf; expected a finite")));
+  EXPECT_THAT([&] { add({.site = heads, .numbers = std::move(large), .strength = 1e9f}); },
+              ThrowsMessage<UsageError>(
+                  HasSubstr(heads + "': 1e+09, the strength, times 3e+30, a number of row 0, is too large")));
+  EXPECT_THAT([&] { run({.site = heads, .numbers = Tensor(1, kModelWidth), .strength = 2}); },
+              ThrowsMessage<UsageError>(HasSubstr(heads + "': numbers that are put there have no strength")));
   SiteValues values;
   EXPECT_THAT([&] { values.kept(heads); }, ThrowsMessage<UsageError>(HasSubstr("keep it")));
   EXPECT_FALSE(values.has_gradient(heads));

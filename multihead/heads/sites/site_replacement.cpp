@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -117,6 +118,11 @@ class Meant {
   const ListPlaces& list_;
 };
 
+/// What the numbers are there to do.
+const char* word_for(const SiteReplacement& wanted) {
+  return wanted.change == SiteChange::kAdd ? "add" : "put";
+}
+
 /// The fewest and the most columns that numbers may have for these rows.
 std::pair<int64_t, int64_t> columns_allowed(const SiteReplacement& wanted, const SiteValue& at,
                                             const RowsMeant& meant, const ListPlaces& list, int64_t columns) {
@@ -148,10 +154,26 @@ void check_replacement(const SiteReplacement& wanted) {
       throw UsageError(fmt::format("site '{}': there is no {} {}; {}s are numbered from 0", wanted.site, what,
                                    *number, what));
   }
+  if (!std::isfinite(wanted.strength))
+    throw UsageError(
+        fmt::format("site '{}': the strength is {}; expected a finite number", wanted.site, wanted.strength));
+  if (wanted.change == SiteChange::kReplace && wanted.strength != 1)
+    throw UsageError(
+        fmt::format("site '{}': numbers that are put there have no strength, but it is {}; leave it out, or "
+                    "add the numbers",
+                    wanted.site, wanted.strength));
   for (int64_t i = 0; i < wanted.numbers.rows(); ++i) {
-    if (!all_finite(wanted.numbers.view().rows_between(i, i + 1)))
-      throw UsageError(fmt::format("site '{}': row {} of the numbers to put there has one that is not finite",
-                                   wanted.site, i));
+    const ConstMatrixView row = wanted.numbers.view().rows_between(i, i + 1);
+    if (!all_finite(row))
+      throw UsageError(fmt::format("site '{}': row {} of the numbers to {} there has one that is not finite",
+                                   wanted.site, i, word_for(wanted)));
+    const float largest = std::accumulate(row.row(0), row.row(0) + row.cols, 0.0f,
+                                          [](float most, float x) { return std::max(most, std::abs(x)); });
+    if (!std::isfinite(largest * wanted.strength))
+      throw UsageError(
+          fmt::format("site '{}': {:g}, the strength, times {:g}, a number of row {}, is too large for "
+                      "float32; give a smaller strength",
+                      wanted.site, wanted.strength, largest, i));
   }
 }
 
@@ -161,8 +183,8 @@ void check_replacement(const SiteReplacement& wanted, const SiteShape& site) {
                                  *wanted.head, site.blocks));
   const int64_t width = wanted.head ? site.columns / site.blocks : site.columns;
   if (site.columns > 0 && wanted.numbers.cols() != width)
-    throw ShapeError(fmt::format("site '{}': the numbers to put there have {} columns, expected {}",
-                                 site.name, wanted.numbers.cols(), width));
+    throw ShapeError(fmt::format("site '{}': the numbers to {} there have {} columns, expected {}", site.name,
+                                 word_for(wanted), wanted.numbers.cols(), width));
 }
 
 Var replaced(Tape& tape, const SiteReplacement& wanted, const Site& where, const SiteValue& at, Var value) {
@@ -186,18 +208,20 @@ Var replaced(Tape& tape, const SiteReplacement& wanted, const Site& where, const
   if ((!fits_columns || numbers.rows() != count) && (count || !found.rows.empty())) {
     const std::string rows = count ? fmt::format("[{},{}], or ", *count, most) : std::string();
     throw ShapeError(
-        fmt::format("site '{}': the numbers to put there are [{},{}], expected {}[1,{}] for all rows", site,
-                    numbers.rows(), numbers.cols(), rows, most));
+        fmt::format("site '{}': the numbers to {} there are [{},{}], expected {}[1,{}] for all rows", site,
+                    word_for(wanted), numbers.rows(), numbers.cols(), rows, most));
   }
   if (found.rows.empty()) return value;
   const int64_t columns = std::min(numbers.cols(), value.cols());
   const int64_t left = wanted.head ? *wanted.head * numbers.cols() : 0;
-  if (numbers.rows() == 1)
-    return replace(tape, value, found.rows, left, numbers.view().columns_between(0, columns));
-  const MatrixView taken = tape.arena().matrix<float>(std::ssize(found.rows), columns);
-  for (int64_t i = 0; i < taken.rows; ++i)
-    std::copy_n(numbers.view().row(found.numbers[static_cast<size_t>(i)]), columns, taken.row(i));
-  return replace(tape, value, found.rows, left, taken);
+  const bool one_row = numbers.rows() == 1;
+  const MatrixView taken = tape.arena().matrix<float>(one_row ? 1 : std::ssize(found.rows), columns);
+  for (int64_t i = 0; i < taken.rows; ++i) {
+    const float* const from = numbers.view().row(one_row ? 0 : found.numbers[static_cast<size_t>(i)]);
+    std::transform(from, from + columns, taken.row(i), [&](float x) { return wanted.strength * x; });
+  }
+  const auto change = wanted.change == SiteChange::kAdd ? add_constants : replace;
+  return change(tape, value, found.rows, left, taken);
 }
 
 }  // namespace mh

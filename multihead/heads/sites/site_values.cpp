@@ -59,7 +59,8 @@ void SiteValues::ask(std::vector<SitePattern>& patterns, std::string pattern) {
   asked_parts_ |= patterns.emplace_back(std::move(pattern)).parts();
 }
 
-void SiteValues::replace(SiteReplacement replacement) {
+void SiteValues::change(SiteReplacement replacement, SiteChange how) {
+  replacement.change = how;
   check_replacement(replacement);
   SitePattern where(replacement.site);
   asked_parts_ |= where.parts();
@@ -214,7 +215,10 @@ void SiteValues::check(const HeadName& head) const {
 std::vector<std::string> SiteValues::unread() const {
   std::vector<std::string> lines;
   for (const Replaced& one : replacements_) {
-    if (!*one.met) lines.push_back(fmt::format("nothing read what was put at {}", one.what.in_words()));
+    if (!*one.met)
+      lines.push_back(fmt::format("nothing read what was {} at {}",
+                                  one.what.change == SiteChange::kAdd ? "added" : "put",
+                                  one.what.in_words()));
   }
   for (const Gate& gate : gates_) {
     if (!*gate.met) lines.push_back(fmt::format("nothing ran the gated head '{}'", gate.heads.text()));

@@ -1,8 +1,9 @@
-// SiteValues: keeps, replaces, scales and differentiates the values at sites (nn/sites.h).
+// SiteValues: keeps, replaces, adds to, scales and differentiates the values at sites (nn/sites.h).
 //
 //   SiteValues values;
 //   values.keep("encoder.*.heads");                                   // what all heads give
 //   values.replace({.site = "encoder.3.self_attention.heads", .head = 5, .numbers = zeros});
+//   values.add({.site = "encoder.3.output", .numbers = direction, .strength = 4});  // to all rows
 //   values.mute("encoder.2.self_attention.*");                        // no head of that attention
 //   values.replace_weights("encoder.1.self_attention.0", WeightRule::kUniform);  // it looks at all alike
 //   values.watch("encoder.embeddings");                               // its gradient is wanted
@@ -59,9 +60,11 @@ class SiteValues final : public Sites {
   void keep(std::string pattern) { ask(kept_patterns_, std::move(pattern)); }
   /// Asks for their gradients; the tape must record.
   void watch(std::string pattern) { ask(watched_patterns_, std::move(pattern)); }
-  /// Several replacements of a site follow one another in the order in which they were given. Throws as
-  /// check_replacement() does.
-  void replace(SiteReplacement replacement);
+  /// Puts numbers in place of a value. Of a site what is put there and what is added follow one another in the order in which they
+  /// were given. Throws as check_replacement() does.
+  void replace(SiteReplacement replacement) { change(std::move(replacement), SiteChange::kReplace); }
+  /// Adds the numbers times the strength, e.g. a direction by which the model is steered. Throws likewise.
+  void add(SiteReplacement added) { change(std::move(added), SiteChange::kAdd); }
   /// Mutes a head, e.g. "encoder.3.self_attention.1", or those that a pattern names (nn/head_name.h), e.g. all heads of
   /// that attention, "encoder.3.self_attention.*": its output is multiplied by 0. Throws UsageError on a name of another
   /// form. A head that is muted and gated, too, is refused (check()).
@@ -75,7 +78,7 @@ class SiteValues final : public Sites {
   void replace_weights(std::string_view heads, WeightRule rule);
   /// Whether nothing is asked for.
   bool empty() const;
-  /// What no pass has met yet of all that changes something: replacements, gates and rules, a line each: the rows, or the heads,
+  /// What no pass has met yet of all that changes something: replacements, additions, gates and rules, a line each: the rows, or the heads,
   /// were not there. Models and lists say most of it before (Model::check()); what is left is for words that are made one by one,
   /// and for parts of a model that a task does not run.
   std::vector<std::string> unread() const;
@@ -119,6 +122,7 @@ class SiteValues final : public Sites {
     Met met = std::make_unique<std::atomic<bool>>(false);
   };
   void ask(std::vector<SitePattern>& patterns, std::string pattern);
+  void change(SiteReplacement replacement, SiteChange how);
   void put_gate(std::string_view heads, float gate, bool mutes);
   Var gated(Tape& tape, const Site& site, const SiteValue& at) const;
   /// The rule for the weights of a site's head; null: they are left as they are.
