@@ -83,11 +83,11 @@ CorpusRun::CorpusRun(ScoredModel model, const CorpusFlags& flags)
     : model_(std::move(model)),
       changed_(changed_heads(flags.changes)),
       corpus_(readable_again(files_of(flags))) {
-  folder().model->check(changed_);
+  changed_.check(folder());
 }
 
 void CorpusRun::attach(ObserveHeadsOptions& options) {
-  if (!changed_.empty()) options.observe.sites = &changed_;
+  options.observe.sites = changed_.sites();
   options.observe.progress = [this](int64_t done) { progress_.show(done); };
   options.remark = [](const std::string& line) { remark(line); };
 }

@@ -12,7 +12,6 @@
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/corpus/observe_heads.h"
-#include "multihead/heads/sites/site_values.h"
 
 namespace mh::cli {
 
@@ -53,7 +52,7 @@ class CorpusRun {
 
  private:
   ScoredModel model_;
-  SiteValues changed_;
+  ChangedHeads changed_;
   FilesCorpus corpus_;
   Progress progress_{"read", "sentences"};
 };

@@ -71,10 +71,10 @@ EmbedInput input_of(const EmbedFlags& flags) {
   return {flags.text.input, flags.pairs};
 }
 
-EmbedTextOptions options_of(const EmbedFlags& flags, SiteValues& changed) {
+EmbedTextOptions options_of(const EmbedFlags& flags, ChangedHeads& changed) {
   EmbedTextOptions options = flags.options;
   flags.settings.take(options);
-  if (!changed.empty()) options.sites = &changed;
+  options.sites = changed.sites();
   options.remark = [](const std::string& line) { remark(line); };
   return options;
 }
@@ -155,11 +155,11 @@ void run(const EmbedFlags& flags) {
     throw UsageError("--format: npy and raw are bytes that no terminal shows; give -o FILE");
   for (const std::string& text : flags.similarity) check_utf8(text, "--similarity");
   if (flags.nearest.given()) check_nearest(flags.nearest);
-  SiteValues changed = changed_heads(flags.changes);
+  ChangedHeads changed = changed_heads(flags.changes);
 
   const SentenceModel model = load_sentences(flags.model);
   for (const std::string& line : model.remarks) remark(line);
-  model.folder.model->check(changed);
+  changed.check(model.folder);
   const EmbedTextOptions options = options_of(flags, changed);
   check_prompts(flags.nearest, model, options);  // before texts are read, perhaps from a terminal
   if (!flags.similarity.empty() || flags.nearest.given()) {

@@ -21,7 +21,6 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/sites/site_values.h"
 #include "multihead/tasks/chat_file.h"
 #include "multihead/tasks/generate_text.h"
 
@@ -154,14 +153,12 @@ void run(GenerateFlags& flags) {
   check_utf8(options.system.value_or(""), "--system");
   for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   check_generate(options.generate);
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) options.generate.sites = &changed;
+  ChangedHeads changed = changed_heads(flags.changes);
+  options.generate.sites = changed.sites();
 
   const ModelFolder folder = load_model(flags.model);
-  if (is_conversation(flags)) {
-    folder.model->check(changed);
-    return converse(folder, options);
-  }
+  changed.check(folder);
+  if (is_conversation(flags)) return converse(folder, options);
   const std::vector<std::string> prompts = prompts_of(flags);
   options.remark = [](const std::string& line) { remark(line); };
   if (flags.changes.compare) return write_text(flags.text.output, comparison_of(folder, prompts, options));

@@ -8,9 +8,13 @@
 #include <limits>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "cli/options.h"
 #include "cli/verb.h"
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/folders/weights_hash.h"
 
 namespace mh::cli {
 namespace {
@@ -46,6 +50,17 @@ WeightRule rule_in(const HeadChange& change) {
                                change.value.empty() ? "nothing" : change.value));
 }
 
+/// "FILE" or "FILE=X", also of a file with = in its name.
+std::pair<std::string, float> steering_in(const std::string& given) {
+  const size_t at = given.rfind('=');
+  if (at == std::string::npos || is_there(given)) return {given, 1.0f};
+  const std::string strength = given.substr(at + 1);
+  if (const auto number = number_in<float>(strength); number && std::isfinite(*number))
+    return {given.substr(0, at), *number};
+  throw UsageError(fmt::format("--steer {}=: expected a finite number, got {}", given.substr(0, at),
+                               strength.empty() ? "nothing" : strength));
+}
+
 }  // namespace
 
 void add_head_change_flags(Verb& verb, HeadChangeFlags& flags, const std::string& example) {
@@ -61,11 +76,22 @@ void add_head_change_flags(Verb& verb, HeadChangeFlags& flags, const std::string
       "Replace the weights of a head, or of several, by a rule: uniform, previous (the key before the "
       "query) or first (the first key); may be given again",
       "HEAD=RULE");
-  rare_flags(verb, {"--gate", "--replace"});
+  add("--steer", flags.steer,
+      "Add a direction (heads steer --save) at its site, times X or once; may be given again", "FILE[=X]");
+  rare_flags(verb, {"--gate", "--replace", "--steer"});
 }
 
-SiteValues changed_heads(const HeadChangeFlags& flags) {
-  SiteValues changed;
+void ChangedHeads::check(const ModelFolder& folder) const {
+  if (!directions.empty()) {
+    const std::string weights = weights_hash(folder);
+    for (const SteerDirection& direction : directions) check_direction(direction, *folder.model, weights);
+  }
+  folder.model->check(values);
+}
+
+ChangedHeads changed_heads(const HeadChangeFlags& flags) {
+  ChangedHeads found;
+  SiteValues& changed = found.values;
   for (const std::string& head : flags.mute) changed.mute(head);
   for (const std::string& given : flags.gate) {
     const HeadChange change = head_change("--gate", given, "0.5");
@@ -78,9 +104,14 @@ SiteValues changed_heads(const HeadChangeFlags& flags) {
     const HeadChange change = head_change("--replace", given, "uniform");
     changed.replace_weights(change.head, rule_in(change));
   }
+  for (const std::string& given : flags.steer) {
+    const auto [file, strength] = steering_in(given);
+    found.directions.push_back(read_direction(file));
+    changed.add(found.directions.back().times(strength));
+  }
   if (flags.compare && changed.empty())
-    throw UsageError("--compare needs heads that are changed; give --mute, --gate or --replace");
-  return changed;
+    throw UsageError("--compare needs heads that are changed; give --mute, --gate, --replace or --steer");
+  return found;
 }
 
 }  // namespace mh::cli

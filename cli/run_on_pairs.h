@@ -12,7 +12,6 @@
 #include "cli/setting_flags.h"
 #include "cli/text_pairs.h"
 #include "multihead/folders/model_folder.h"
-#include "multihead/heads/sites/site_values.h"
 
 namespace mh::cli {
 
@@ -32,9 +31,10 @@ template <class Options, class Task, class Shown, class ComparedTexts>
 void run_on_pairs(PairVerbFlags<Options>& flags, const Task& task, const Shown& shown,
                   const ComparedTexts& compared) {
   flags.settings.take(flags.options);
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) flags.options.sites = &changed;
+  ChangedHeads changed = changed_heads(flags.changes);
+  flags.options.sites = changed.sites();
   const ModelFolder folder = load_model(flags.model);
+  changed.check(folder);
   const TextPairs texts = read_text_pairs(flags.texts);
   flags.options.pairs = texts.seconds;
   flags.options.from = lines_from(flags.texts);

@@ -116,9 +116,10 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
 void run(ScoreFlags& flags) {
   flags.settings.take();
   flags.options.max_batch_tokens = flags.settings->windows.max_batch_tokens;
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) flags.options.sites = &changed;
+  ChangedHeads changed = changed_heads(flags.changes);
+  flags.options.sites = changed.sites();
   const ModelFolder folder = load_model(flags.model);
+  changed.check(folder);
   if (folder.language_model().facts().source_vocabulary > 0) {
     score_translations(flags, folder);
   } else {

@@ -191,11 +191,12 @@ void run(TranslateFlags& flags) {
   flags.search.take(flags.options);
   flags.alignment_of.take(flags.align);
   if (flags.greedy) flags.options.search.beam_size = 1;
-  SiteValues changed = changed_heads(flags.changes);
+  ChangedHeads changed = changed_heads(flags.changes);
   if (flags.alignment) flags.options.align = flags.align;
 
   const ModelFolder folder = load_model(flags.model);
-  folder.translator().check(changed);
+  folder.translator();  // that it is one
+  changed.check(folder);
   const LanguagePair languages = language_pair(folder, flags.options.languages);
   // Ids have the codes themselves, and perhaps a --prefix the target's.
   if (flags.to_column) {
@@ -207,7 +208,7 @@ void run(TranslateFlags& flags) {
   }
   check_search(flags.options.search);
   if (!folder.generation_remark.empty()) remark(folder.generation_remark);
-  Run(flags, folder, languages, changed.empty() ? nullptr : &changed).all();
+  Run(flags, folder, languages, changed.sites()).all();
 }
 
 }  // namespace

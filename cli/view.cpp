@@ -188,7 +188,7 @@ void run(ViewFlags& flags) {
   std::vector<PageText> texts = texts_of(flags);
   std::optional<FilesCorpus> corpus;
   if (inputs.has_corpus()) corpus.emplace(corpus_files(inputs));
-  SiteValues changed = changed_heads(flags.changes);
+  ChangedHeads changed = changed_heads(flags.changes);
   ViewSettings settings = flags.shown.settings;
   settings.page.command = command_of(*flags.verb);
   settings.page.mode = !inputs.checkpoints.empty() ? PageMode::kTime
@@ -198,7 +198,7 @@ void run(ViewFlags& flags) {
   settings.run.corpus = corpus ? &*corpus : nullptr;
   settings.run.relations = !inputs.conllu.empty() || !inputs.target_conllu.empty();
   settings.run.alignment = !inputs.alignment.empty();
-  settings.run.sites = changed.empty() ? nullptr : &changed;
+  settings.run.sites = changed.sites();
   settings.run.remark = [](const std::string& line) { remark(line); };
   HeadsPage page(settings.page);
   const std::vector<RunToShow> runs = runs_of(flags);
@@ -211,7 +211,7 @@ void run(ViewFlags& flags) {
   for (const RunToShow& shown : runs) {
     const ScoredModel model =
         settings.run.importance ? load_scored(of(shown)) : ScoredModel(load_model(of(shown)));
-    model.folder().model->check(changed);
+    changed.check(model.folder());
     if (!settings.page.head.empty()) model.folder().model->heads_named(HeadPattern(settings.page.head));
     Progress progress("measured", "sentences");
     settings.run.name = shown.name;

@@ -83,9 +83,9 @@ void run(HeadsFlags& flags) {
 
   const ModelFolder folder = load_model(flags.model);
   std::vector<HeadName> heads = heads_of(*folder.model, wanted);
-  SiteValues changed = changed_heads(flags.corpus.changes);
-  folder.model->check(changed);
-  if (!changed.empty()) flags.options.observe.sites = &changed;
+  ChangedHeads changed = changed_heads(flags.corpus.changes);
+  changed.check(folder);
+  flags.options.observe.sites = changed.sites();
 
   std::string output;
   std::optional<HeadReport> report;
@@ -197,6 +197,7 @@ void add_heads(Verb& app) {
   add_heads_contributions(*verb);
   add_heads_lens(*verb);
   add_heads_patch(*verb);
+  add_heads_steer(*verb);
   add_heads_prune(*verb);
   verb->callback([flags] { run(*flags); });
 }

@@ -26,8 +26,11 @@ struct PatchFlags {
   int token = 0;
 };
 
-PatchReport patched(const ModelFlags& of, const PatchQuestion& question, const PatchOptions& options) {
+PatchReport patched(const ModelFlags& of, const PatchQuestion& question, PatchOptions options,
+                    ChangedHeads changed) {
   const ScoredModel model = load_scored(of);
+  changed.check(model.folder());
+  options.sites = changed.sites();
   return model.folder().gives_vectors_alone() ? heads_patch(model.sentences(), question, options)
                                               : heads_patch(model.folder(), question, options);
 }
@@ -39,8 +42,7 @@ void run_patch(const PatchFlags& flags, const Verb& verb) {
         std::pair(&flags.question.prefix, "--prefix")})
     check_utf8(*text, flag);
   PatchOptions options = flags.report.settings.given();
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) options.sites = &changed;
+  ChangedHeads changed = changed_heads(flags.changes);
   // At all positions at once the stream of a model that reads one text is the clean run.
   if (options.part == PatchedPart::kStream) options.by_position = true;
   options.remark = [](const std::string& line) { remark(line); };
@@ -51,7 +53,7 @@ void run_patch(const PatchFlags& flags, const Verb& verb) {
   };
   PatchQuestion question = flags.question;
   if (verb.get_option("--token")->count() > 0) question.position = flags.token;
-  const PatchReport found = patched(flags.report.model_to_run(), question, options);
+  const PatchReport found = patched(flags.report.model_to_run(), question, options, std::move(changed));
   progress.clear();
   flags.report.write(found, options, patch_json,
                      [&](const PatchReport& patching) { return patching_tables(patching, flags.strongest); });

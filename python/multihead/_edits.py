@@ -12,6 +12,7 @@ from ._arguments import checked
 from ._errors import UsageError
 from ._names import HeadName, HeadNames, head_name, listed
 from ._remarks import remark
+from ._steering import Direction
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class At:
 
 
 Replacement = str | At | Any
-Addition = At | Any
+Addition = At | Any  # of a direction its strength
 
 
 class Change:
@@ -45,12 +46,12 @@ class Change:
         mute: HeadNames,
         gate: Mapping[HeadName, float],
         replace: Mapping[HeadName, Replacement],
-        add: Mapping[HeadName, Addition],
+        add: Mapping[HeadName | Direction, Addition],
     ) -> None:
         self.mute = listed(mute, "mute")
         self.gate = {head_name(head): factor for head, factor in gate.items()}
         self.replace = {head_name(name): given for name, given in replace.items()}
-        self.add = {head_name(name): given for name, given in add.items()}
+        self.add = {name if isinstance(name, Direction) else head_name(name): given for name, given in add.items()}
         self.over = False  # ended where it could not be taken away
         if both := set(self.mute) & set(self.gate):
             raise UsageError(f"{sorted(both)[0]} is muted and gated; name it in one of them")
@@ -94,6 +95,11 @@ def _put_at(
     change(name, numbers, sequence=sequence, position=position, head=head, strength=strength)
 
 
+@checked
+def _steer(edits: _native.Edits, direction: Direction, strength: float) -> None:
+    edits.steer(direction._native, strength)
+
+
 def edits_of(changes: Sequence[Change]) -> _native.Edits | None:
     """All changes, the outer block's first; None when there are none."""
     edits: _native.Edits | None = None
@@ -111,8 +117,12 @@ def edits_of(changes: Sequence[Change]) -> _native.Edits | None:
                 edits.rule(name, given)
             else:
                 _put(edits.replace, name, given)
-        for name, given in one.add.items():
-            _put(edits.add, name, given)
+        for where, added in one.add.items():
+            if isinstance(where, Direction):
+                strength: Any = added
+                _steer(edits, where, strength)
+            else:
+                _put(edits.add, where, added)
     return edits
 
 

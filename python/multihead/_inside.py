@@ -13,6 +13,7 @@ from ._edits import Addition, Change, Replacement, edits_of, tell_unread
 from ._facts import ModelFacts
 from ._names import HeadName, HeadNames, listed
 from ._observation import Gradients, Observation
+from ._steering import Direction
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,7 +29,7 @@ class Inside(ModelFacts):
         mute: HeadNames = (),
         gate: Mapping[HeadName, float] | None = None,
         replace: Mapping[HeadName, Replacement] | None = None,
-        add: Mapping[HeadName, Addition] | None = None,
+        add: Mapping[HeadName | Direction, Addition] | None = None,
     ) -> contextlib.AbstractContextManager[Self]:
         """Changes what happens inside the model while the block runs, in this thread.
 
@@ -42,7 +43,8 @@ class Inside(ModelFacts):
             gate: a factor for the output of heads, by name or pattern.
             replace: by name or pattern of heads a rule for their weights, "uniform", "previous" or "first"; or by the name of a
                 site numbers to put there, an array or an :class:`At`.
-            add: by the name of a site numbers to add there, an array or an :class:`At`, which says with which strength.
+            add: by the name of a site numbers to add there, an array or an :class:`At`, which says with which strength; or by a
+                :class:`multihead.heads.Direction` its strength.
 
         Blocks may be nested, and may end in any order; of two edits of one head the inner one counts. What is called in a block
         is changed, also where its results come later (`stream`, `observe` of a list). Raises UsageError on names that the model

@@ -1,4 +1,4 @@
-"""What the heads of a model do: the analyses of ``multihead heads``, each a table.
+"""What the heads of a model do: the analyses of ``multihead heads``, each a table; and directions that steer a model.
 
 ::
 
@@ -16,8 +16,10 @@ from ._heads_contributions import contributions
 from ._heads_decisions import attribution, faithfulness, lens, patch
 from ._heads_importance import importance, pruning_curve
 from ._heads_measures import alignment, circuits, compare, relations, similar, stats, where
+from ._heads_steering import direction, steer
+from ._steering import Direction
 
 __all__ = [
-    "alignment", "attribution", "circuits", "compare", "contributions", "faithfulness", "importance", "lens", "patch",
-    "pruning_curve", "relations", "similar", "stats", "where",
+    "Direction", "alignment", "attribution", "circuits", "compare", "contributions", "direction", "faithfulness", "importance",
+    "lens", "patch", "pruning_curve", "relations", "similar", "stats", "steer", "where",
 ]  # fmt: skip

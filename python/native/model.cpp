@@ -18,6 +18,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/sentence_modules.h"
+#include "multihead/folders/weights_hash.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/kernels/product_kernels.h"
 #include "multihead/models/use_precision.h"
@@ -133,6 +134,11 @@ LoadedModel::LoadedModel(const std::string& path, ModelFolder folder, std::vecto
   }
 }
 
+const std::string& LoadedModel::weights() const {
+  std::call_once(hashed_, [&] { weights_ = weights_hash(folder()); });
+  return weights_;
+}
+
 const ScoredModel& LoadedModel::scored() const {
   if (folder().gives_vectors_alone()) sentences();
   return model_;
@@ -145,6 +151,8 @@ const SentenceModel& LoadedModel::sentences() const {
 
 Sites* sites_of(Edits* edits, const LoadedModel& model) {
   if (edits == nullptr || edits->values.empty()) return nullptr;
+  for (const SteerDirection& direction : edits->directions)
+    check_direction(direction, model.model(), model.weights());
   model.model().check(edits->values);
   return &edits->values;
 }
@@ -180,6 +188,13 @@ void add_model(nb::module_& module) {
            "position"_a = nb::none(), "head"_a = nb::none(), "strength"_a = 1.0f)
       .def("add", add, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
            "position"_a = nb::none(), "head"_a = nb::none(), "strength"_a = 1.0f)
+      .def(
+          "steer",
+          [](Edits& edits, const SteerDirection& direction, float strength) {
+            edits.values.add(direction.times(strength));
+            edits.directions.push_back(direction);
+          },
+          "direction"_a, "strength"_a)
       .def(
           "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a)
       .def("unread", [](const Edits& edits) { return edits.values.unread(); });
@@ -239,6 +254,7 @@ void add_model(nb::module_& module) {
   add_observation(module, model);
   add_analyses(model);
   add_check(module, model);
+  add_steering(module, model);
   add_view(module, model);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "multihead/base/precision.h"
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/sites/site_values.h"
+#include "multihead/heads/steering/direction.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh::python {
@@ -43,6 +45,8 @@ class LoadedModel {
   /// Whether texts can become tokens.
   bool tokenizes() const { return folder().tokenizer.has_value(); }
   const std::vector<HeadName>& removed() const { return removed_; }
+  /// weights_hash() of the folder, computed once.
+  const std::string& weights() const;
   /// Lines worth knowing of the folder.
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// Those that only concern vectors, where the folder is not one of sentence-transformers.
@@ -55,14 +59,17 @@ class LoadedModel {
   ScoredModel model_;       // a folder alone where there are none
   std::vector<std::string> remarks_, vector_remarks_;
   std::vector<HeadName> removed_;
+  mutable std::once_flag hashed_;
+  mutable std::string weights_;
 };
 
 /// What a with-block changes inside a model. The calls in it may run at once; none of them keeps or watches values.
 struct Edits {
   SiteValues values;
+  std::vector<SteerDirection> directions = {};  // that are added: they are for models of some weights alone
 };
 
-/// Null where there are none. Throws UsageError on sites and heads that the model does not have.
+/// Null where there are none. Throws UsageError on sites and heads that the model does not have, and on directions of another one.
 Sites* sites_of(Edits* edits, const LoadedModel& model);
 
 /// The sites that fit one of the patterns, in the order of a forward pass.
@@ -75,6 +82,8 @@ void add_tasks(nb::class_<LoadedModel>& model);
 void add_observation(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds the analyses of heads to Model, as JSON.
 void add_analyses(nb::class_<LoadedModel>& model);
+/// Adds Direction, and direction and steer to Model.
+void add_steering(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds check to Model, and site_oracle.
 void add_check(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds the page of heads, and write_file.

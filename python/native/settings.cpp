@@ -27,6 +27,7 @@
 #include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/page/page_run.h"
+#include "multihead/heads/steering/heads_steer.h"
 #include "multihead/io/describe_settings.h"
 #include "multihead/tasks/classify_text.h"
 #include "multihead/tasks/embed_text.h"
@@ -68,6 +69,7 @@ std::string settings(const std::string& verb) {
   if (verb == "patch") return described(PatchOptions());
   if (verb == "relations") return described(RelationsOptions());
   if (verb == "similar") return described(SimilarOptions());
+  if (verb == "steer") return described(SteerOptions());
   if (verb == "view") return described(ViewSettings());
   if (verb == "where") return described(WhereOptions());
   throw UsageError("no settings of `" + verb + "` are described");

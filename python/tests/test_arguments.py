@@ -29,6 +29,7 @@ def functions() -> Iterator[tuple[str, Callable[[Any], Callable[..., Any]]]]:
         mh.Observation: lambda model: model.observe("two dogs run ."),
         mh.Table: lambda _: mh.Table([{"a": 1}]),
         mh.Page: lambda _: mh.Page("", "", 1),
+        mh.heads.Direction: lambda _: TAKEN["direction"],
     }
     for kind, make in made.items():
         for name, function in inspect.getmembers(kind, inspect.isfunction):
@@ -42,7 +43,8 @@ TAKEN: dict[str, Any] = {
     **dict.fromkeys(["q", "k", "v", "out", "lse", "d_out"], ARRAY), "text": "a", "texts": "a", "prompts": "a", "prompt": "a",
     "ids": [1], "hypotheses": ["a"], "references": ["a"], "at": "*", "pattern": "*", "heads": "*", "folder": "x", "source": "x",
     "name": "x", "attention": "x", "path": "x", "by": "a", "threads": 1, "clean": "a", "corrupt": "b", "answer": "a", "wrong": "b",
-    "train_source": "x", "train_target": "x", "first": ARRAY[0, 0], "second": ARRAY[0, 0],
+    "train_source": "x", "train_target": "x", "toward": "a", "site": "encoder.0.output",
+    "first": ARRAY[0, 0], "second": ARRAY[0, 0], "direction": mh.heads.direction(mh.demo(), "a", site="encoder.0.output"),
 }  # fmt: skip
 
 

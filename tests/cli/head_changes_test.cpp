@@ -122,7 +122,8 @@ TEST_F(HeadChanges, AreComparedWithAllHeads) {
     EXPECT_THAT(found.out, HasSubstr("WITH CHANGED HEADS"));
   }
   EXPECT_EQ(run_tool(verb + "--replace 'encoder.*=first'").status, 0);
-  expect_error(run_tool(verb), 2, "--compare needs heads that are changed; give --mute, --gate or --replace");
+  expect_error(run_tool(verb), 2,
+               "--compare needs heads that are changed; give --mute, --gate, --replace or --steer");
 }
 
 TEST_F(HeadChanges, ThatAreMistypedAreExplained) {

@@ -47,6 +47,7 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads contributions",
                                          "heads lens",
                                          "heads patch",
+                                         "heads steer",
                                          "heads prune"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {

@@ -1,39 +1,29 @@
 #include "multihead/heads/patching/patch_reader.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
 #include "multihead/batch/batch.h"
 #include "multihead/folders/sentence_tokens.h"
-#include "multihead/heads/sites/inspected_texts.h"
+#include "multihead/heads/patching/word_place.h"
 #include "multihead/models/label_head.h"
-#include "multihead/models/next_words.h"
 #include "multihead/nn/list_sites.h"
 #include "multihead/tensor/cosine.h"
 
 namespace mh {
 namespace {
 
-Batch copies_of(const PatchText& text, int64_t copies) {
-  Batch batch;
-  for (int64_t copy = 0; copy < copies; ++copy) batch.add(text.ids, copy, text.types);
-  return batch;
-}
-
 class WordReader final : public PatchReader {
  public:
-  WordReader(const ModelFolder& folder, const PatchTexts& texts)
-      : folder_(folder), texts_(texts), translates_(translates(folder)) {}
+  WordReader(const ModelFolder& folder, const PatchTexts& texts) : folder_(folder), texts_(texts) {}
 
   const Model& model() const override { return *folder_.model; }
   void check(const Sites& sites) const override { model().check(sites); }
 
   std::vector<AnswerScores> read(Context& context, const PatchText& text, int64_t copies) const override {
-    const Batch source = copies_of(text, copies),
-                target = translates_ ? copies_of(texts_.target, copies) : Batch();
-    const Var states = model().read(context, source.view(), translates_ ? target.view() : Sequences());
-    const std::vector<float> found = log_probabilities(context, states, translates_ ? target : source);
+    const int32_t tokens[] = {*texts_.answer.token, *texts_.wrong.token};
+    const std::vector<float> found =
+        word_log_probabilities(model(), context, text, texts_.target, texts_.predicting, tokens, copies);
     std::vector<AnswerScores> scores;
     for (size_t copy = 0; copy < static_cast<size_t>(copies); ++copy)
       scores.push_back({.answer = found[2 * copy], .wrong = found[2 * copy + 1]});
@@ -41,44 +31,8 @@ class WordReader final : public PatchReader {
   }
 
  private:
-  /// Of the answer and the wrong one, copy by copy.
-  std::vector<float> log_probabilities(const Context& context, Var states, const Batch& predicts) const {
-    const int32_t copies = predicts.ragged.sequences();
-    std::vector<int32_t> rows, tokens;
-    for (int32_t copy = 0; copy < copies; ++copy) {
-      for (const PatchAnswer* answer : {&texts_.answer, &texts_.wrong}) {
-        rows.push_back(predicts.ragged.begin(copy) + texts_.predicting);
-        tokens.push_back(*answer->token);
-      }
-    }
-    VocabularyScratch scratch;
-    if (model().kind() != ModelKind::kEncoder)
-      return model().next_words(context, states, predicts.view()).log_probabilities(rows, tokens, scratch);
-    return of_masks(context, states, rows, tokens, scratch);
-  }
-
-  std::vector<float> of_masks(const Context& context, Var states, std::vector<int32_t> rows,
-                              const std::vector<int32_t>& tokens, VocabularyScratch& scratch) const {
-    const auto copies = static_cast<int64_t>(rows.size()) / 2;
-    Tensor masks(copies, states.cols());
-    Ragged one_each;
-    for (int64_t copy = 0; copy < copies; ++copy) {
-      std::copy_n(states.value().row(rows[static_cast<size_t>(2 * copy)]), masks.cols(),
-                  masks.view().row(copy));
-      rows[static_cast<size_t>(2 * copy)] = rows[static_cast<size_t>(2 * copy + 1)] =
-          static_cast<int32_t>(copy);
-      one_each.add(1);
-    }
-    const std::vector<int32_t> positions(static_cast<size_t>(copies), texts_.predicting);
-    const Var before = model().word_states(context, context.tape.constant(masks.view()));
-    return NextWords(model().vocabulary(), context, before,
-                     {.offsets = one_each.offsets(), .positions = positions})
-        .log_probabilities(rows, tokens, scratch);
-  }
-
   const ModelFolder& folder_;
   const PatchTexts& texts_;
-  bool translates_;
 };
 
 class LabelReader final : public PatchReader {
@@ -89,7 +43,7 @@ class LabelReader final : public PatchReader {
   void check(const Sites& sites) const override { model().check(sites); }
 
   std::vector<AnswerScores> read(Context& context, const PatchText& text, int64_t copies) const override {
-    const Batch batch = copies_of(text, copies);
+    const Batch batch = copies_of_text(text, copies);
     const Var states = model().read(context, batch.view(), Sequences());
     const ConstMatrixView logits = model().label_logits(context, states, batch.view()).value();
     std::vector<AnswerScores> scores;
@@ -118,7 +72,7 @@ class VectorReader final : public PatchReader {
   void check(const Sites& sites) const override { model().check(sites, model_.sites()); }
 
   std::vector<AnswerScores> read(Context& context, const PatchText& text, int64_t copies) const override {
-    const Batch batch = copies_of(text, copies);
+    const Batch batch = copies_of_text(text, copies);
     const ConstMatrixView vectors = model_.vectors(context, batch.view()).value();
     const auto row = [](ConstMatrixView all, int64_t i) {
       return std::span(all.row(i), static_cast<size_t>(all.cols));

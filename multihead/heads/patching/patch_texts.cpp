@@ -10,18 +10,12 @@
 #include "multihead/folders/mask_token.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/folders/text_tokens.h"
-#include "multihead/heads/sites/answer_word.h"
+#include "multihead/heads/patching/word_place.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {
-
-PatchText labelled_text(const Tokenizer& tokenizer, TextTokens tokens) {
-  PatchText text{.ids = std::move(tokens.ids), .types = std::move(tokens.types)};
-  for (const int32_t id : text.ids) text.labels.push_back(tokenizer.shown(id));
-  return text;
-}
 
 /// What the decoder of a classifier reads of a text.
 PatchText shifted_text(const EncoderDecoder& model, const PatchText& text) {
@@ -43,23 +37,11 @@ void check_equally_long(const PatchTexts& texts) {
   if (clean == 0) throw UsageError("the clean and the corrupt text have no tokens; give texts");
 }
 
-void refuse_prefix(const PatchQuestion& question) {
-  if (!question.prefix.empty())
-    throw UsageError(
-        "`prefix`: this model translates nothing, so that no target begins with it; leave it out");
-}
-
 void refuse_position(const PatchQuestion& question) {
   if (question.position)
     throw UsageError(
         "a token is named for a classifier of tokens alone; of this model the place of the answer is known, "
         "so leave it out");
-}
-
-PatchAnswer patch_answer(const AnswerPlace& place, const char* field, const std::string& text,
-                         const PatchRemark& remark) {
-  const AnswerWord word = answer_word(place, field, text, remark);
-  return {.text = text, .token = word.token, .label = word.label, .tokens = word.tokens};
 }
 
 /// Whether both answers must be there.
@@ -70,11 +52,11 @@ bool same_token(const PatchTexts& texts) {
   return texts.answer.token && texts.answer.token == texts.wrong.token;
 }
 
-void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, Answers answers,
+void read_word_answers(const WordPlace& place, const PatchQuestion& question, Answers answers,
                        const PatchRemark& remark, PatchTexts& texts) {
   const bool both = answers == Answers::kBoth;
-  if (both || !question.answer.empty()) texts.answer = patch_answer(place, "answer", question.answer, remark);
-  if (both || !question.wrong.empty()) texts.wrong = patch_answer(place, "wrong", question.wrong, remark);
+  if (both || !question.answer.empty()) texts.answer = word_answer(place, "answer", question.answer, remark);
+  if (both || !question.wrong.empty()) texts.wrong = word_answer(place, "wrong", question.wrong, remark);
   if (same_token(texts)) {
     throw UsageError(
         fmt::format("`answer` and `wrong` both begin with the token {}, so that no run prefers one; take "
@@ -111,38 +93,14 @@ void read_label_answers(const Labels& labels, const PatchQuestion& question, Ans
   }
 }
 
-/// The one mask of a text.
-int32_t mask_position(const std::vector<int32_t>& ids, int32_t mask, const std::string& token,
-                      const char* which) {
-  const auto masks = std::count(ids.begin(), ids.end(), mask);
-  if (masks != 1) {
-    throw UsageError(fmt::format("the {} text has {} masks; write {} once, where the answer is missing",
-                                 which, masks, token));
-  }
-  return static_cast<int32_t>(std::find(ids.begin(), ids.end(), mask) - ids.begin());
-}
-
-void read_masks(const ModelFolder& folder, const PatchQuestion& question, Answers answers,
-                const PatchRemark& remark, PatchTexts& texts) {
-  const Tokenizer& tokenizer = folder.source_tokens();
-  const std::string mask = mask_token(folder);
-  const int32_t id = tokenizer.id_of(mask).value();
-  const bool one = answers == Answers::kEither;
-  const int32_t clean = mask_position(texts.clean.ids, id, mask, one ? "given" : "clean"),
-                corrupt = mask_position(texts.corrupt.ids, id, mask, one ? "given" : "corrupt");
+void check_same_mask(const ModelFolder& folder, const PatchTexts& texts) {
+  const int32_t clean = mask_position(folder, texts.clean, "the clean text"),
+                corrupt = mask_position(folder, texts.corrupt, "the corrupt text");
   if (clean != corrupt) {
     throw UsageError(fmt::format(
-        "{} is token {} of the clean text and token {} of the corrupt one; put it at the same place", mask,
-        clean, corrupt));
+        "{} is token {} of the clean text and token {} of the corrupt one; put it at the same place",
+        mask_token(folder), clean, corrupt));
   }
-  texts.predicting = clean;
-  const size_t at = question.clean.find(mask);
-  if (at == std::string::npos) throw UsageError(fmt::format("the clean text has no {}", mask));
-  read_word_answers({.tokenizer = tokenizer,
-                     .before = question.clean.substr(0, at),
-                     .after = question.clean.substr(at + mask.size()),
-                     .mask = mask},
-                    question, answers, remark, texts);
 }
 
 PatchTexts read_texts(const ModelFolder& folder, const PatchQuestion& question, Answers answers,
@@ -154,51 +112,32 @@ PatchTexts read_texts(const ModelFolder& folder, const PatchQuestion& question, 
   }
   const bool translator = translates(folder);
   const LanguagePair pair = language_pair(folder, languages);
-  if (!translator) refuse_prefix(question);
+  if (!translator) refuse_prefix(question.prefix);
   if (!folder.labels || folder.labels->of != LabelsOf::kTokens) refuse_position(question);
-  const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
-  std::vector<TextTokens> read = read_lines(
-      TextReader(
-          folder,
-          {.longest = longest, .side = translator ? TextSide::kSource : TextSide::kOnly, .languages = pair}),
-      std::vector<std::string>{question.clean, question.corrupt},
-      {.from = {.one = "text"}, .remark = remark, .whole = true});
+  std::vector<PatchText> read = read_whole_texts(folder, {question.clean, question.corrupt}, pair, remark);
   PatchTexts texts;
-  if (translator) {
-    const std::vector<int32_t> end = source_end(folder, pair);
-    for (TextTokens& tokens : read) tokens.ids.insert(tokens.ids.end(), end.begin(), end.end());
-  }
-  texts.clean = labelled_text(folder.source_tokens(), std::move(read[0]));
-  texts.corrupt = labelled_text(folder.source_tokens(), std::move(read[1]));
+  texts.clean = std::move(read[0]);
+  texts.corrupt = std::move(read[1]);
   check_equally_long(texts);
-  if (translator) {
-    const Tokenizer& tokenizer = folder.target_tokens();
-    const TextReader reader(folder, {.longest = longest, .side = TextSide::kTarget, .languages = pair});
-    texts.target =
-        labelled_text(tokenizer, read_lines(reader, std::vector<std::string>{question.prefix},
-                                            {.from = {.one = "prefix"}, .remark = remark, .whole = true})[0]);
-    texts.target.ids.insert(texts.target.ids.begin(), folder.translator().config().decoder_start_id);
-    texts.target.labels.insert(texts.target.labels.begin(), "<start>");
-    texts.predicting = static_cast<int32_t>(texts.target.ids.size()) - 1;
-    read_word_answers({.tokenizer = tokenizer, .before = question.prefix}, question, answers, remark, texts);
-  } else if (folder.labels) {
+  if (folder.labels && !translator) {
     read_label_answers(*folder.labels, question, answers, texts);
     if (const auto* const both = dynamic_cast<const EncoderDecoder*>(folder.model.get())) {
       texts.clean_shifted = shifted_text(*both, texts.clean);
       texts.corrupt_shifted = shifted_text(*both, texts.corrupt);
     }
-  } else if (is_causal(folder)) {
-    texts.predicting = static_cast<int32_t>(texts.clean.ids.size()) - 1;
-    read_word_answers({.tokenizer = folder.source_tokens(), .before = question.clean}, question, answers,
-                      remark, texts);
-  } else {
-    read_masks(folder, question, answers, remark, texts);
+    return texts;
   }
+  if (answers == Answers::kBoth && !translator && !is_causal(folder)) check_same_mask(folder, texts);
+  WordPlace place = word_place(folder, question.clean, texts.clean, question.prefix, pair,
+                               answers == Answers::kBoth ? "the clean text" : "the given text", remark);
+  texts.target = std::move(place.target);
+  texts.predicting = place.predicting;
+  read_word_answers(place, question, answers, remark, texts);
   return texts;
 }
 
 PatchTexts read_texts(const SentenceModel& model, const PatchQuestion& question, const PatchRemark& remark) {
-  refuse_prefix(question);
+  refuse_prefix(question.prefix);
   refuse_position(question);
   std::vector<TextTokens> read =
       sentence_tokens(model, std::vector<std::string>{question.clean, question.corrupt},

@@ -52,6 +52,8 @@ HeadsJson json_items(const List& list, const Make& json_of_one) {
   return all;
 }
 
+/// {"text"}, and of a word or a label "token", "id" and "tokens".
+HeadsJson json_of_answer(const PatchAnswer& answer);
 /// The text of the file.
 std::string written(const HeadsJson& json);
 
