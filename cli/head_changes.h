@@ -6,7 +6,7 @@
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/sites/site_values.h"
-#include "multihead/heads/steering/direction.h"
+#include "multihead/heads/steering/heads_steer.h"
 
 namespace mh::cli {
 

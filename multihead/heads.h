@@ -13,13 +13,14 @@
 //   mh::heads_stats(folder, corpus);  // heads_relations, heads_alignment, heads_similar, heads_compare, heads_where, ... (docs/heads)
 //   mh::heads_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
 //   mh::heads_patch(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
+//   muted.add(mh::read_direction("polite.safetensors").times(4));  // steered; heads_steer(): what that does and breaks
 //
 //   mh::heads_contributions(folder, {.text = a, .answer = "Paris", .wrong = "Rome"});  // what each adds to the logits
 //
 //   mh::heads_lens(folder, "The capital of France is", {.position = -1});  // what the model would say after each layer
 //   mh::heads_attribution(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
 //
-// SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
+// SiteValues keeps, replaces, adds to and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
 // programs.
 #pragma once
@@ -46,6 +47,7 @@
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/heads/sites/text_pass.h"
+#include "multihead/heads/steering/heads_steer.h"
 #include "multihead/model.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_name.h"

@@ -17,7 +17,6 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
-#include "multihead/folders/weights_hash.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/reports/steer_json.h"
 
@@ -59,7 +58,7 @@ void check_flags(const SteerFlags& flags) {
 SteerDirection direction_of(const SteerFlags& flags, const ModelFolder& folder, DirectionOptions options) {
   if (!flags.direction.empty()) {
     SteerDirection read = read_direction(flags.direction);
-    check_direction(read, *folder.model, weights_hash(folder));
+    check_direction(read, folder);
     return read;
   }
   DirectionTexts texts = flags.texts;

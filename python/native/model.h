@@ -14,7 +14,7 @@
 #include "multihead/base/precision.h"
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/sites/site_values.h"
-#include "multihead/heads/steering/direction.h"
+#include "multihead/heads/steering/heads_steer.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh::python {

@@ -105,6 +105,10 @@ TEST_F(HostileOptions, OfImportanceAndAttribution) {
         heads_patch(encoder, {.clean = "a dog", .corrupt = "a cat", .answer = "runs", .wrong = "sees"},
                     {.max_batch_tokens = wrong}),
         UsageError);
+    const SteerDirection nowhere{.site = "encoder.0.output"};
+    expect_option_refused("max_batch_tokens",
+                          [&] { heads_steer(model, nowhere, {}, &corpus, {.max_batch_tokens = wrong}); });
+    corpus.restart();
   }
   EXPECT_THROW(heads_attribution(encoder, "two dogs run .", {.position = -1}), UsageError);
   for (const double wrong : {kNan, -1.0, 0.0, 1.01}) {

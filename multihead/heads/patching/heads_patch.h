@@ -24,7 +24,6 @@
 #include "multihead/batch/batch_tokens.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/sentence_model.h"
-#include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_texts.h"
 #include "multihead/text/text_languages.h"
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "multihead/folders/sentence_model.h"
-#include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_texts.h"
 #include "multihead/nn/context.h"
 #include "multihead/tensor/tensor.h"

@@ -5,6 +5,8 @@
 //   a translator          the first word of the target, or the one after `prefix`
 //   a classifier          one of its labels, by its name or number; of a classifier of tokens that of the token at `position`
 //   an encoder            the word in the place of the mask token (folders/mask_token.h), which the text has once
+//
+// And where it puts a value in, and how the model then decides.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/enum_names.h"
 #include "multihead/folders/sentence_model.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/text/text_languages.h"
 
 namespace mh {
@@ -48,6 +52,32 @@ struct PatchTexts {
   int32_t predicting = 0;  // the position whose state predicts the answer, of a translator in the target
   bool of_token = false;   // the answers are labels of the token there
   PatchAnswer answer, wrong;
+};
+
+/// What of the clean run is put into the corrupt one.
+enum class PatchedPart {
+  kHeads,    // what a head gives before W^O, the site ATTENTION.heads
+  kPattern,  // a head's weights, the site ATTENTION.weights.HEAD
+  kStream,   // the input of a layer, LAYER.input, or what the last layer of a stack gives, LAYER.output
+};
+inline constexpr EnumNames<PatchedPart> kPatchedPartNames = {
+    {"heads", PatchedPart::kHeads}, {"patterns", PatchedPart::kPattern}, {"stream", PatchedPart::kStream}};
+
+/// Where.
+struct PatchPlace {
+  std::string stack;                       // "encoder", "decoder"
+  int layer = 0;                           // of the stream also the number of layers: the last one's output
+  std::string attention = {};              // empty: the stream
+  std::optional<AttentionKind> kind = {};  // of the attention
+  int head = 0;
+  std::optional<int32_t> position = {};  // none: all positions
+};
+
+/// A run's score of each answer; the run's score is their difference.
+struct AnswerScores {
+  double answer = 0;
+  double wrong = 0;
+  double score() const { return answer - wrong; }
 };
 
 using PatchRemark = std::function<void(const std::string&)>;

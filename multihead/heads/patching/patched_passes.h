@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "multihead/heads/patching/patch_place.h"
 #include "multihead/heads/patching/patch_reader.h"
+#include "multihead/heads/patching/patch_texts.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/heads/sites/stack_streams.h"
 #include "multihead/tensor/tensor.h"

@@ -1,4 +1,4 @@
-#include "multihead/heads/steering/direction.h"
+#include "multihead/heads/steering/heads_steer.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
+#include "multihead/folders/weights_hash.h"
 #include "multihead/io/safetensors.h"
 
 namespace mh {
@@ -74,6 +75,10 @@ void check_direction(const SteerDirection& direction, const Model& model, const 
     throw UsageError(
         fmt::format("{} was made with other weights (SHA-256 {:.12}..., this model's {:.12}...); {}",
                     direction.name, direction.weights, weights, kMakeAnother));
+}
+
+void check_direction(const SteerDirection& direction, const ModelFolder& folder) {
+  check_direction(direction, *folder.model, weights_hash(folder));
 }
 
 std::string direction_file(const SteerDirection& direction) {

@@ -1,4 +1,4 @@
-#include "multihead/heads/steering/make_direction.h"
+#include "multihead/heads/steering/heads_steer.h"
 
 #include <fmt/format.h>
 

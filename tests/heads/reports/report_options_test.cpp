@@ -13,6 +13,7 @@
 #include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/importance_json.h"
+#include "multihead/heads/steering/heads_steer.h"
 #include "tests/heads/importance/scored_families.h"
 
 namespace mh {
@@ -65,6 +66,9 @@ TEST(ReportOptions, AreThoseOfEveryVerb) {
   EXPECT_EQ(given_back(patch),
             "{\n  \"what\": \"patterns\",\n  \"by_position\": true,\n  \"max_batch_tokens\": 8,\n" +
                 no_languages + "}\n");
+  const SteerOptions steer{.direction = {.rows = DirectionRows::kAll}, .max_batch_tokens = 9};
+  EXPECT_EQ(given_back(steer), to_json(steer));
+  EXPECT_THAT(to_json(steer), HasSubstr("\"rows\": \"all\",\n"));
   const FaithfulnessOptions attribution{
       .attribution = {.methods = {AttributionMethod::kRollout, AttributionMethod::kFlow}, .steps = 3},
       .points = 4,

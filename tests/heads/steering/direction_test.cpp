@@ -1,5 +1,5 @@
 // Directions: their files, and what they are not added to.
-#include "multihead/heads/steering/direction.h"
+#include "multihead/heads/steering/heads_steer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // A direction is what its formula says of the rows that observe_text() shows.
-#include "multihead/heads/steering/make_direction.h"
+#include "multihead/heads/steering/heads_steer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
