@@ -230,6 +230,7 @@ void add_generate(Verb& app) {
       "  multihead generate smollm2 --chat talk.jsonl\n"
       "  multihead generate smollm2 --chat --cache bfloat16\n"
       "  multihead generate gpt2 --prompt 'The sky is' --mute 'decoder.0.*' --compare\n"
+      "  multihead generate gpt2 --prompt 'The sky is' --steer happy.safetensors=2\n"
       "  multihead generate gpt2 --prompt 'A list:' --stop '.' --json");
   verb->callback([flags] { run(*flags); });
 }
