@@ -14,6 +14,7 @@
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/support/places.h"
 
 namespace mh {
