@@ -78,8 +78,8 @@ void run_contributions(const ContributionFlags& flags, const Verb& verb) {
                                    std::pair(&asked.wrong, "--wrong"), std::pair(&asked.prefix, "--prefix")})
     check_utf8(*text, flag);
   ContributionOptions options = flags.report.settings.given();
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) options.sites = &changed;
+  ChangedHeads changed = changed_heads(flags.changes);
+  options.sites = changed.sites();
   options.remark = [](const std::string& line) { remark(line); };
   AnswerQuestion question = asked;
   if (verb.get_option("--token")->count() > 0) question.position = flags.token;
@@ -89,6 +89,7 @@ void run_contributions(const ContributionFlags& flags, const Verb& verb) {
   };
   if (!several) {
     const ScoredModel model = load_scored(flags.report.model_to_run());
+    changed.check(model.folder());
     return flags.report.write(contributions_of(model, question, options), options, json, tables);
   }
   const std::vector<AnswerQuestion> questions = questions_of(flags.input, question);
@@ -97,6 +98,7 @@ void run_contributions(const ContributionFlags& flags, const Verb& verb) {
   options.progress = [&](int64_t done) { progress.show(done); };
   options.sources = 0;
   const ScoredModel model = load_scored(flags.report.model_to_run());
+  changed.check(model.folder());
   const MeanContributions found =
       contributions_of(model, std::span<const AnswerQuestion>(questions), options);
   progress.clear();

@@ -37,11 +37,12 @@ void run_lens(const LensFlags& flags, const Verb& verb) {
   options.target = flags.target;
   options.pair = flags.pair;
   if (verb.get_option("--position")->count() > 0) options.position = flags.position;
-  SiteValues changed = changed_heads(flags.changes);
-  if (!changed.empty()) options.sites = &changed;
+  ChangedHeads changed = changed_heads(flags.changes);
+  options.sites = changed.sites();
   options.remark = [](const std::string& line) { remark(line); };
-  const LensReport found =
-      heads_lens(load_scored(flags.report.model_to_run()), flags.text, flags.second, options);
+  const ScoredModel model = load_scored(flags.report.model_to_run());
+  changed.check(model.folder());
+  const LensReport found = heads_lens(model, flags.text, flags.second, options);
   if (!flags.svg.empty()) write_text(flags.svg, draw_lens(found));
   flags.report.write(found, options, lens_json, lens_table);
 }

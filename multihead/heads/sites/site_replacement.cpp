@@ -211,7 +211,8 @@ Var replaced(Tape& tape, const SiteReplacement& wanted, const Site& where, const
         fmt::format("site '{}': the numbers to {} there are [{},{}], expected {}[1,{}] for all rows", site,
                     word_for(wanted), numbers.rows(), numbers.cols(), rows, most));
   }
-  if (found.rows.empty()) return value;
+  // With a strength of 0 everything stays on the path that it takes otherwise, and no bit changes.
+  if (found.rows.empty() || wanted.strength == 0) return value;
   const int64_t columns = std::min(numbers.cols(), value.cols());
   const int64_t left = wanted.head ? *wanted.head * numbers.cols() : 0;
   const bool one_row = numbers.rows() == 1;
