@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -80,6 +81,45 @@ Var logits(Tape& tape, Var states, const OutputParameters& output) {
     }
     if (tape.trains())
       multiply_transposed(dy, states.value(), table->parts()[0]->gradient_sum(), Write::kAdd);
+    tape.arena().rewind(mark);
+  });
+  return y;
+}
+
+// y_i = states_i E_t^T + bias_t, t = tokens_i;  dstates_i = dy_i E_t;  dE_t += dy_i states_i, with the dy of what was capped
+Var logits_of(Tape& tape, Var states, std::span<const int32_t> tokens, const OutputParameters& output) {
+  const Parameter* const table = output.table.parts()[0];
+  const int64_t rows = states.rows(), d = states.cols();
+  MH_ASSERT(std::ssize(tokens) == rows);
+  const MatrixView of_tokens = tape.arena().matrix<float>(rows, d);
+  const std::span<int32_t> kept = tape.arena().array<int32_t>(rows);
+  std::copy(tokens.begin(), tokens.end(), kept.begin());
+  Var y = tape.make(rows, 1, {states});
+  for (int64_t i = 0; i < rows; ++i) {
+    const int32_t token = tokens[static_cast<size_t>(i)];
+    table->value.read_row(token, of_tokens.row(i));
+    const float *x = states.value().row(i), *e = of_tokens.row(i);
+    double sum = output.bias.cols > 0 ? static_cast<double>(output.bias(0, token)) : 0;
+    for (int64_t c = 0; c < d; ++c) sum += static_cast<double>(x[c]) * static_cast<double>(e[c]);
+    y.value()(i, 0) = static_cast<float>(sum);
+  }
+  if (output.soft_cap) soft_cap(*output.soft_cap, y.value(), y.value());
+  tape.record(y, [&tape, states, y, of_tokens, kept, table, cap = output.soft_cap] {
+    const Arena::Mark mark = tape.arena().mark();
+    const MatrixView dy = tape.arena().matrix<float>(y.rows(), 1);
+    std::copy_n(y.gradient().data, dy.rows, dy.data);
+    if (cap) (tape.stream_alone() ? soft_cap_factor : soft_cap_gradient)(*cap, y.value(), dy, dy);
+    const Tape::Target to = states.wants_gradient() ? tape.gradient_of(states) : Tape::Target{};
+    for (int64_t i = 0; i < dy.rows; ++i) {
+      for (int64_t c = 0; c < of_tokens.cols; ++c) {
+        if (to.gradient.data != nullptr) {
+          const float share = dy(i, 0) * of_tokens(i, c);
+          to.gradient(i, c) = to.write == Write::kAdd ? to.gradient(i, c) + share : share;
+        }
+        if (tape.trains())
+          table->gradient_sum()(kept[static_cast<size_t>(i)], c) += dy(i, 0) * states.value()(i, c);
+      }
+    }
     tape.arena().rewind(mark);
   });
   return y;

@@ -38,6 +38,9 @@ struct OutputParameters {
 /// not.
 Var logits(Tape& tape, Var states, const OutputParameters& output);
 
+/// The logit of one token for each row alone, tokens[i] for row i: [N, d] -> [N, 1]. The span is copied.
+Var logits_of(Tape& tape, Var states, std::span<const int32_t> tokens, const OutputParameters& output);
+
 struct CrossEntropyOptions {
   std::span<const int32_t> targets;  // [N]
   float label_smoothing = 0;

@@ -52,6 +52,10 @@ class VocabularyHead {
   void logits(ConstMatrixView states, MatrixView logits) const;
   /// The same as an op of the tape: [N, d_model] -> [N, V].
   Var logits(Tape& tape, Var states) const { return mh::logits(tape, scaled(tape, states), parameters()); }
+  /// Of one token for each row alone: [N, d_model] -> [N, 1].
+  Var logits_of(Tape& tape, Var states, std::span<const int32_t> tokens) const {
+    return mh::logits_of(tape, scaled(tape, states), tokens, parameters());
+  }
   /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;

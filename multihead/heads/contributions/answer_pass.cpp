@@ -10,6 +10,7 @@
 #include "multihead/base/finite.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/models/label_head.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 namespace {
@@ -57,13 +58,15 @@ Var AnswerPass::of_words(const ModelFolder& folder, AnswerText& asked, const Ans
   std::vector<int32_t> rows, tokens;
   Var logits;
   if (options.every_position) {
-    logits = model.logits(context_, states, last.view());
     for (size_t i = 0; i + 1 < ids.size(); ++i) {
       rows.push_back(static_cast<int32_t>(i));
       tokens.push_back(ids[i + 1]);
     }
+    // A vocabulary is large: without need no other logits are made.
+    if (!options.centred && !context_.wants(model.vocabulary().site()))
+      return model.vocabulary().logits_of(tape_, take_rows(tape_, states, rows), tokens);
+    logits = model.logits(context_, states, last.view());
   } else {
-    // Logits of the one row alone: a vocabulary is large.
     std::vector<double> pick(ids.size(), 0.0);
     pick[static_cast<size_t>(asked.predicting)] = 1;
     picked_.add(std::vector<int32_t>{ids[static_cast<size_t>(asked.predicting)]}, 0);
