@@ -39,7 +39,7 @@ def contributions(
     Args:
         every_position: explain the logit of each token of the text, all at once, in place of an answer.
         centred: explain logits less the mean of all logits.
-        sources: of so many heads, the strongest, show the part of each token that they read.
+        sources: of so many heads, the strongest, show the part of each token that they read (0 to 1000000).
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.

@@ -8,6 +8,7 @@
 
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/contributions/heads_contributions.h"
+#include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/io/safetensors.h"
 #include "tests/support/goldens.h"
 
