@@ -40,7 +40,7 @@ from ._model import Model, convert, demo, load
 from ._names import Head
 from ._native import threads, version
 from ._observation import Gradients, Observation
-from ._results import Label, LabelledToken, Tokens, Translation, Word
+from ._results import Label, LabelledToken, Next, NextToken, Tokens, Translation, Word
 from ._study import Claim, Clause, Study, studies, study
 from ._table import Table
 from ._training import Training, train, training_settings
@@ -51,8 +51,8 @@ __version__ = version()
 __all__ = [
     "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError",
     "Gradients", "Head", "InternalError", "Interrupted", "Label", "LabelledToken", "MissingFileError", "MissingPackageError",
-    "Model", "Observation", "Page", "Remark", "ShapeError", "Study", "Table", "Tokens", "Training", "Translation",
-    "UnknownNameError", "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu", "check", "convert",
-    "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies", "study", "threads", "train", "training_settings",
-    "view",
+    "Model", "Next", "NextToken", "Observation", "Page", "Remark", "ShapeError", "Study", "Table", "Tokens", "Training",
+    "Translation", "UnknownNameError", "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu", "check",
+    "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies", "study", "threads", "train",
+    "training_settings", "view",
 ]  # fmt: skip

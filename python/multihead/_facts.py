@@ -92,6 +92,7 @@ class ModelFacts:
             "fill": self.kind == "encoder" and self._native.predicts,
             "classify": bool(self._native.labels),
             "embed": self._native.embeds,
+            "next": self._native.predicts,
         }
         return tuple(task for task, possible in tasks.items() if possible)
 
@@ -99,7 +100,8 @@ class ModelFacts:
         if task not in self._tasks():
             kind = {"encoder": "an encoder", "causal": "a causal model", "translator": "a translator"}[self.kind]
             words = "" if self._native.predicts else " that predicts no words"
-            raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {self._can_words()}")
+            what = "say the next token" if task == "next" else task
+            raise _errors.UsageError(f"{self._name} cannot {what}: it is {kind}{words}; it can {self._can_words()}")
 
     def __repr__(self) -> str:
         precision = "" if self.precision == "same" else f", precision {self.precision}"

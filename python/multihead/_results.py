@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from ._observation import Floats
 
 
 class Word(NamedTuple):
@@ -43,3 +46,22 @@ class Tokens(NamedTuple):
     ids: list[int]
     tokens: list[str]  # as people read them
     offsets: list[tuple[int, int]]  # characters [first, second) of the text; (0, 0) for special tokens
+
+
+class NextToken(NamedTuple):
+    """A token that may come next."""
+
+    token: str  # as people read it; "" of a number that no token has
+    probability: float  # softmax over the vocabulary
+    logit: float
+    id: int
+
+
+@dataclass(frozen=True, eq=False)
+class Next:
+    """What a model says of the next token of a text, or of the one in a mask's place. The arrays are float32 [V], V the numbers of
+    the vocabulary."""
+
+    logits: Floats = field(repr=False)
+    probabilities: Floats = field(repr=False)  # softmax of the logits
+    best: list[NextToken]  # the most probable first

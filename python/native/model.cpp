@@ -251,6 +251,7 @@ void add_model(nb::module_& module) {
           "pattern"_a)
       .def("save", save, "path"_a, "dtype"_a, "own_format"_a, "overwrite"_a);
   add_tasks(model);
+  add_next(model);
   add_observation(module, model);
   add_analyses(model);
   add_check(module, model);

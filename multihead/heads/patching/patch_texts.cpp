@@ -34,7 +34,7 @@ void check_equally_long(const PatchTexts& texts) {
         "it has: exchange words for others of as many tokens (`multihead tokenize` shows them)",
         clean, corrupt));
   }
-  if (clean == 0) throw UsageError("the clean and the corrupt text have no tokens; give texts");
+  if (clean == 0) throw UsageError("the text has no tokens; give one with words");
 }
 
 void refuse_position(const PatchQuestion& question) {
@@ -114,7 +114,11 @@ PatchTexts read_texts(const ModelFolder& folder, const PatchQuestion& question, 
   const LanguagePair pair = language_pair(folder, languages);
   if (!translator) refuse_prefix(question.prefix);
   if (!folder.labels || folder.labels->of != LabelsOf::kTokens) refuse_position(question);
-  std::vector<PatchText> read = read_whole_texts(folder, {question.clean, question.corrupt}, pair, remark);
+  std::vector<std::string> lines{question.clean};
+  if (answers == Answers::kBoth) lines.push_back(question.corrupt);
+  std::vector<PatchText> read = read_whole_texts(folder, lines, pair, remark);
+  if (answers == Answers::kEither)
+    read.push_back(read[0]);  // the corrupt text is the clean one: it is read once
   PatchTexts texts;
   texts.clean = std::move(read[0]);
   texts.corrupt = std::move(read[1]);
