@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/batch/check_ids.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/io/check_option.h"
@@ -100,18 +101,15 @@ class Similarities {
   PackedMatrix packed_;
 };
 
-}  // namespace
-
-Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
-                  const EmbedTextOptions& options) {
+void check_embedding(const SentenceModel& model, const EmbedTextOptions& options) {
   check_settings(options);
   check_sentence_model(model);
   if (options.sites) model.folder.model->check(*options.sites, model.sites());
-  const TextPrompt prompt = chosen_prompt(model, options.prompt_name, options.prompt);
-  const std::vector<TextTokens> sentences = sentence_tokens(
-      model, lines,
-      {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict},
-      prompt.text);
+}
+
+/// unpooled: tokens at the start of each that no pooling takes.
+Tensor vectors_of(const SentenceModel& model, std::span<const TextTokens> sentences, int32_t unpooled,
+                  const EmbedTextOptions& options) {
   std::vector<ExampleSize> sizes;
   sizes.reserve(sentences.size());
   std::vector<int64_t> lengths;
@@ -128,7 +126,7 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
   const auto batches = plan_batches(sizes, {.max_tokens = std::min(options.max_batch_tokens, fair),
                                             .order = BatchOptions::Order::kLongestFirst});
 
-  Tensor rows(static_cast<int64_t>(lines.size()), model.dimension);
+  Tensor rows(std::ssize(sentences), model.dimension);
   std::vector<std::unique_ptr<Tape>> tapes(static_cast<size_t>(threads));
   std::atomic<int64_t> done{
       std::count_if(sizes.begin(), sizes.end(), [](const ExampleSize& size) { return size.tokens == 0; })};
@@ -144,7 +142,7 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
       const TextTokens& sentence = sentences[static_cast<size_t>(i)];
       tokens.add(sentence.ids, i, sentence.types);
     }
-    const ConstMatrixView vectors = model.vectors(context, tokens.view(), prompt.unpooled).value();
+    const ConstMatrixView vectors = model.vectors(context, tokens.view(), unpooled).value();
     for (size_t s = 0; s < batch.size(); ++s)
       std::copy_n(vectors.row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));
     done += static_cast<int64_t>(batch.size());
@@ -158,6 +156,33 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
     for (int64_t i = 0; i < count; ++i) run_batch(i, 0);
   }
   return rows;
+}
+
+}  // namespace
+
+Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
+                  const EmbedTextOptions& options) {
+  check_embedding(model, options);
+  const TextPrompt prompt = chosen_prompt(model, options.prompt_name, options.prompt);
+  const std::vector<TextTokens> sentences = sentence_tokens(
+      model, lines,
+      {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict},
+      prompt.text);
+  return vectors_of(model, sentences, prompt.unpooled, options);
+}
+
+Tensor embed_tokens(const SentenceModel& model, std::vector<std::vector<int32_t>> ids,
+                    const EmbedTextOptions& options) {
+  if (options.prompt_name || options.prompt || !options.pairs.empty())
+    throw UsageError("prompts and pairs are made of text; leave them out beside token ids");
+  check_embedding(model, options);
+  check_ids(ids, {.what = "text",
+                  .longest = model.longest,
+                  .vocabulary = model.folder.model->facts().vocabulary_read(),
+                  .may_be_empty = false});
+  std::vector<TextTokens> sentences;
+  for (std::vector<int32_t>& one : ids) sentences.push_back({.ids = std::move(one)});
+  return vectors_of(model, sentences, 0, options);
 }
 
 double cosine(ConstMatrixView rows, int64_t i, int64_t j) {

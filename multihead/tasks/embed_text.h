@@ -60,6 +60,10 @@ struct EmbedTextOptions {
 /// and on a model whose fields cannot be; Error when vectors are not finite, as of damaged weights.
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
                   const EmbedTextOptions& options = {});
+/// The same of token ids in place of lines, as the model reads them, special tokens and all, without a prompt. Throws UsageError on ids
+/// that are none of the model's and on prompts and pairs, which are made of text; ShapeError on more than the model reads.
+Tensor embed_tokens(const SentenceModel& model, std::vector<std::vector<int32_t>> ids,
+                    const EmbedTextOptions& options = {});
 
 /// The cosine of the angle between rows i and j; 0 if one of them is 0. Throws UsageError when there are no
 /// such rows, or their numbers are not finite.

@@ -65,25 +65,17 @@ std::vector<std::vector<int32_t>> tokens_of(const ModelFolder& folder,
   return all;
 }
 
-}  // namespace
-
-std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::vector<std::string>& prompts,
-                                         const GenerateTextOptions& options) {
-  const LanguageModel& model = folder.causal_model();
+/// end: a token that ends a text besides those of the folder.
+std::vector<GeneratedText> continued(const ModelFolder& folder, std::vector<std::vector<int32_t>> tokens,
+                                     std::optional<int32_t> end, const GenerateTextOptions& options) {
   const Tokenizer& tokenizer = folder.source_tokens();
-  check_generate(options.generate);
-  if (options.remark && options.earlier.empty() && !folder.generation_remark.empty())
-    options.remark(folder.generation_remark);
   const bool beam = options.generate.next_token == NextToken::kBeam;
-  const std::optional<ChatAround> chat = chat_around(folder, options);
-  std::vector<std::vector<int32_t>> tokens = tokens_of(folder, prompts, options, chat);
   std::vector<StoppedText> texts;
   for (const auto& prompt : tokens) texts.emplace_back(tokenizer, prompt, options.stop);
 
   GenerateOptions wanted = options.generate;
   folder.generation.complete(wanted);
-  if (const auto end = chat ? chat->chat.end_token(tokenizer) : std::nullopt)
-    wanted.end_tokens.push_back(*end);
+  if (end) wanted.end_tokens.push_back(*end);
   const auto tell = [&](size_t n, const std::string& piece) {
     if (options.on_text && !piece.empty()) options.on_text(n, piece);
   };
@@ -98,10 +90,10 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
       return !texts[n].stopped() && (!options.generate.goes_on || options.generate.goes_on(n, token));
     };
   }
-  auto generated = generate(model, tokens, wanted);
+  auto generated = generate(folder.causal_model(), tokens, wanted);
 
   std::vector<GeneratedText> results;
-  for (size_t n = 0; n < prompts.size(); ++n) {
+  for (size_t n = 0; n < tokens.size(); ++n) {
     if (beam) {
       for (const int32_t token : generated[n].tokens) tell(n, texts[n].add(token));
     }
@@ -109,12 +101,38 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
     if (texts[n].stopped()) generated[n].end = GenerationEnd::kStopped;
     if (options.remark && generated[n].end == GenerationEnd::kMaxPositions) {
       options.remark(fmt::format("the text of {} ends at the model's longest, {} tokens with its prompt",
-                                 options.from.at(n), model.facts().max_positions));
+                                 options.from.at(n), folder.model->facts().max_positions));
     }
     results.push_back(
         {.text = texts[n].all(), .prompt = std::move(tokens[n]), .generated = std::move(generated[n])});
   }
   return results;
+}
+
+void check_generating(const ModelFolder& folder, const GenerateTextOptions& options) {
+  folder.causal_model(), folder.source_tokens();  // throw where there is none
+  check_generate(options.generate);
+  if (options.remark && options.earlier.empty() && !folder.generation_remark.empty())
+    options.remark(folder.generation_remark);
+}
+
+}  // namespace
+
+std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::vector<std::string>& prompts,
+                                         const GenerateTextOptions& options) {
+  check_generating(folder, options);
+  const std::optional<ChatAround> chat = chat_around(folder, options);
+  const auto end = chat ? chat->chat.end_token(folder.source_tokens()) : std::nullopt;
+  return continued(folder, tokens_of(folder, prompts, options, chat), end, options);
+}
+
+std::vector<GeneratedText> continue_tokens(const ModelFolder& folder,
+                                           std::vector<std::vector<int32_t>> prompts,
+                                           const GenerateTextOptions& options) {
+  if (options.chat || !options.earlier.empty())
+    throw UsageError("a chat is made of text; leave `chat` and its messages out beside token ids");
+  check_generating(folder, options);
+  return continued(folder, std::move(prompts), std::nullopt, options);
 }
 
 }  // namespace mh

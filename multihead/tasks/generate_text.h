@@ -81,5 +81,10 @@ struct GeneratedText {
 /// it, or, with `strict`, that is too long.
 std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::vector<std::string>& prompts,
                                          const GenerateTextOptions& options = {});
+/// The same of token ids in place of prompts, which are read as they are. Throws UsageError on ids that are none of the model's and on a
+/// chat, ShapeError on prompts that leave no room for a new token.
+std::vector<GeneratedText> continue_tokens(const ModelFolder& folder,
+                                           std::vector<std::vector<int32_t>> prompts,
+                                           const GenerateTextOptions& options = {});
 
 }  // namespace mh

@@ -11,7 +11,7 @@ import operator
 import os
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -172,6 +172,8 @@ def _kind_of(hint: Any) -> _Kind | None:
     if hint in _PLAIN:
         return _PLAIN[hint]
     origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return next((one for one in inner if isinstance(one, _Kind)), None)
     if origin in (Union, types.UnionType):
         kinds = [_kind_of(one) for one in inner]
         known = [kind for kind in kinds if kind is not None]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _errors, _native
-from ._arguments import checked, text
+from ._arguments import checked
 from ._edits import Addition, Change, Replacement, edits_of, tell_unread
 from ._facts import ModelFacts
 from ._names import HeadName, HeadNames, listed
 from ._observation import Gradients, Observation
 from ._steering import Direction
+from ._token_ids import TextOrIds, TextsOrIds, TokenIds, text_or_ids
 
 if TYPE_CHECKING:
     from typing import Self
@@ -65,18 +66,18 @@ class Inside(ModelFacts):
 
     @overload
     def observe(  # type: ignore[overload-overlap]
-        self, texts: str, *, sites: str | Iterable[str] = ..., target: str = ..., pair: str | None = ...,
+        self, texts: TextOrIds, *, sites: str | Iterable[str] = ..., target: str = ..., pair: str | None = ...,
         source_language: str | None = ..., target_language: str | None = ...,
     ) -> Observation: ...  # fmt: skip
     @overload
     def observe(
-        self, texts: Iterable[str], *, sites: str | Iterable[str] = ...,
+        self, texts: Iterable[TextOrIds], *, sites: str | Iterable[str] = ...,
         source_language: str | None = ..., target_language: str | None = ...,
     ) -> Iterator[Observation]: ...  # fmt: skip
     @checked
     def observe(
         self,
-        texts: str | Iterable[str],
+        texts: TextsOrIds,
         *,
         sites: str | Iterable[str] = "*.weights.*",
         target: str = "",
@@ -94,7 +95,8 @@ class Inside(ModelFacts):
 
         Args:
             texts: a text; of a list an iterator gives an observation for each in turn, of which a few are in memory at a time.
-                The edits are those of this call.
+                The edits are those of this call. In place of a text a list of its token ids as the model reads them, special tokens
+                and all: of a translator with the end token.
             sites: names or patterns of `model.sites`; docs/sites.md lists them with their shapes.
             target: of a translator what its decoder reads; without: the greedy translation.
             pair: a second text, which an encoder reads as one sequence with it.
@@ -103,7 +105,7 @@ class Inside(ModelFacts):
         """
         patterns = listed(sites, "sites")
         languages = {"source_language": source_language, "target_language": target_language}
-        if isinstance(texts, str):
+        if isinstance(texts, (str, TokenIds)):
             with self._edited() as edits:
                 seen = self._native.observe(texts, target=target, pair=pair, **languages, sites=patterns, edits=edits)
             return Observation(seen, self.sites)
@@ -113,11 +115,11 @@ class Inside(ModelFacts):
         return self._observations(texts, languages, patterns, self._edits())
 
     def _observations(
-        self, texts: Iterable[str], languages: dict[str, str | None], patterns: list[str], edits: _native.Edits | None
+        self, texts: Iterable[Any], languages: dict[str, str | None], patterns: list[str], edits: _native.Edits | None
     ) -> Iterator[Observation]:
         at_once = 2 * _native.threads()
         known, first = self.sites, 0
-        lines = (text(one, "texts") for one in texts)
+        lines = (text_or_ids(one, "texts") for one in texts)
         while block := list(itertools.islice(lines, at_once)):
             found = self._native.observe_all(block, first=first, **languages, sites=patterns, edits=edits)
             first += len(block)
@@ -129,7 +131,7 @@ class Inside(ModelFacts):
     @checked
     def gradient(
         self,
-        text: str,
+        text: TextOrIds,
         *,
         at: str | Iterable[str],
         of: Literal["log_probability", "similarity", "label"] = "log_probability",
@@ -148,6 +150,7 @@ class Inside(ModelFacts):
             slopes["encoder.0.self_attention.gates"]         # [1, heads]: how much each head matters here
 
         Args:
+            text: a text, or a list of its token ids as for `observe`.
             at: names or patterns of `model.sites`.
             of: "log_probability" of what the model predicts (natural logarithm): a causal model each token after the first, a
                 translator the translation and its end, an encoder each token of the text. "similarity": the cosine of the
@@ -160,9 +163,10 @@ class Inside(ModelFacts):
                 `translate`.
         """
         patterns = listed(at, "at")
+        given: Any = text
         with self._edited() as edits:
             found = self._native.gradient(
-                text, of=of, at=patterns, target=target, source_language=source_language, target_language=target_language,
+                given, of=of, at=patterns, target=target, source_language=source_language, target_language=target_language,
                 second=second, label=label, position=position, edits=edits,
             )  # fmt: skip
         return Gradients(found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import _errors
@@ -9,6 +11,7 @@ from ._arguments import checked
 from ._facts import ModelFacts
 from ._observation import Floats
 from ._results import Next, NextToken
+from ._token_ids import TextOrIds
 
 
 def _softmax(logits: Floats) -> Floats:
@@ -23,7 +26,7 @@ class NextTokens(ModelFacts):
     @checked
     def next(
         self,
-        text: str,
+        text: TextOrIds,
         *,
         prefix: str = "",
         top: int = 5,
@@ -40,16 +43,18 @@ class NextTokens(ModelFacts):
 
         Args:
             text: of a causal model what comes before the token, and without words its start token; of a translator the source; of
-                an encoder of masked words a text that says `mask_token` once, where the token is.
+                an encoder of masked words a text that says `mask_token` once, where the token is. In place of a text a list of its
+                token ids as the model reads them, special tokens and all: of a translator with the end token.
             prefix: of a translator how its translation begins.
             top: how many tokens `best` has.
             source_language, target_language: of a translator of many languages those of the text and of its translation, as for
                 `translate`.
         """
         self._need("next")
+        given: Any = text
         with self._edited() as edits:
             logits = self._native.next_logits(
-                text, prefix=prefix, source_language=source_language, target_language=target_language, edits=edits
+                given, prefix=prefix, source_language=source_language, target_language=target_language, edits=edits
             )
         if not 0 <= top <= len(logits):
             raise _errors.UsageError(f"`top`: expected 0 to {len(logits)}, the numbers of the vocabulary, got {top}")

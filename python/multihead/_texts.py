@@ -18,6 +18,7 @@ from ._results import Label, LabelledToken, Tokens, Translation, Word
 from ._settings import with_settings
 from ._stream import Tell, streamed
 from ._text_settings import ClassifySettings, EmbedSettings, FillSettings, GenerateSettings, ScoreSettings, TranslateSettings
+from ._token_ids import TextOrIds, TextsOrIds, texts_or_ids
 
 Messages = Sequence[Mapping[str, str]]
 
@@ -105,7 +106,7 @@ class TextTasks(ModelFacts):
     @with_settings("embed", EmbedSettings)
     def embed(
         self,
-        texts: str | Iterable[str],
+        texts: TextsOrIds,
         *,
         pair: str | Iterable[str] | None = None,
         progress: Progress = False,
@@ -117,6 +118,7 @@ class TextTasks(ModelFacts):
         the mean of its last states.
 
         Args:
+            texts: each a text, or a list of its token ids as the model reads them, special tokens and all.
             pair: a second text for each, which the model reads as one sequence with it.
             progress: as for `translate`.
 
@@ -127,7 +129,7 @@ class TextTasks(ModelFacts):
             max_batch_tokens: most tokens in a batch (at least 1, default 2048).
         """
         self._need("embed")
-        lines, single = text_or_list(texts, "texts")
+        lines, single = texts_or_ids(texts, "texts")
         seconds = None if pair is None else text_or_list(pair, "pair")[0]
         with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
             rows = self._native.embed(
@@ -159,18 +161,19 @@ class TextTasks(ModelFacts):
 
     @overload
     def generate(  # type: ignore[overload-overlap]
-        self, prompts: str, *, messages: Messages = ..., **settings: Unpack[GenerateSettings]
+        self, prompts: TextOrIds, *, messages: Messages = ..., **settings: Unpack[GenerateSettings]
     ) -> str: ...
     @overload
-    def generate(self, prompts: Iterable[str], *, messages: Messages = ..., **settings: Unpack[GenerateSettings]) -> list[str]: ...
+    def generate(
+        self, prompts: Iterable[TextOrIds], *, messages: Messages = ..., **settings: Unpack[GenerateSettings]
+    ) -> list[str]: ...
     @checked
     @with_settings("generate", GenerateSettings)
-    def generate(
-        self, prompts: str | Iterable[str], *, messages: Messages = (), **settings: Unpack[GenerateSettings]
-    ) -> str | list[str]:
+    def generate(self, prompts: TextsOrIds, *, messages: Messages = (), **settings: Unpack[GenerateSettings]) -> str | list[str]:
         """A text that continues each prompt, without the prompt.
 
         Args:
+            prompts: each a text, or a list of its token ids, which are read as they are.
             messages: with `chat`, those before, ``{"role": "user", "content": "..."}``.
 
         Keyword Args:
@@ -199,13 +202,13 @@ class TextTasks(ModelFacts):
             system: of a chat: the system message, in place of the template's.
         """
         self._need("generate")
-        lines, single = text_or_list(prompts, "prompts")
+        lines, single = texts_or_ids(prompts, "prompts")
         found = self._generated(lines, None, self._edits(), messages, settings)
         return found[0] if single else found
 
     @checked
     @with_settings("generate", GenerateSettings)
-    def stream(self, prompt: str, *, messages: Messages = (), **settings: Unpack[GenerateSettings]) -> Iterator[str]:
+    def stream(self, prompt: TextOrIds, *, messages: Messages = (), **settings: Unpack[GenerateSettings]) -> Iterator[str]:
         """The text that `generate` gives, piece by piece as it comes; a loop that is left ends the work. The arguments are those
         of `generate`, the edits those of this call.
 
@@ -219,7 +222,7 @@ class TextTasks(ModelFacts):
         return streamed(lambda tell: self._generated([prompt], tell, edits, messages, settings))
 
     def _generated(
-        self, lines: list[str], on_text: Tell | None, edits: _native.Edits | None, messages: Messages, given: GenerateSettings
+        self, lines: Any, on_text: Tell | None, edits: _native.Edits | None, messages: Messages, given: GenerateSettings
     ) -> list[str]:
         found = self._native.generate(
             lines, earlier=_earlier(messages), settings=_settings.settings("generate", given), edits=edits, on_text=on_text
@@ -317,8 +320,8 @@ class TextTasks(ModelFacts):
     @with_settings("score", ScoreSettings)
     def score(
         self,
-        texts: str | Iterable[str],
-        target: str | Iterable[str] | None = None,
+        texts: TextsOrIds,
+        target: TextsOrIds | None = None,
         *,
         per_token: bool = False,
         progress: Progress = False,
@@ -327,8 +330,9 @@ class TextTasks(ModelFacts):
         """The natural logarithm of the probability of each text, or of each target given its text.
 
         Args:
-            texts: what a causal model predicts, each token after the first given those before; or what a translator reads.
-            target: of a translator, the translations that are scored with their end tokens.
+            texts: what a causal model predicts, each token after the first given those before; or what a translator reads. Each is
+                a text, or a list of its token ids as the model reads them: of a translator with the end token.
+            target: of a translator, the translations that are scored with their end tokens; token ids have none.
             per_token: return an array for each text, a number for each token that is predicted, in place of their sum.
             progress: as for `translate`; of a causal model it counts the tokens that are scored.
 
@@ -344,8 +348,8 @@ class TextTasks(ModelFacts):
             a number for each text (float, or float64 [texts]); perplexity is exp(-sum / number of tokens).
         """
         self._need("score")
-        lines, single = text_or_list(texts, "texts")
-        targets = None if target is None else text_or_list(target, "target")[0]
+        lines, single = texts_or_ids(texts, "texts")
+        targets = None if target is None else texts_or_ids(target, "target")[0]
         if (self.kind == "translator") != (targets is not None):
             raise _errors.UsageError("`target` are the translations whose probability a translator's score is; "
                                      + ("give them" if targets is None else "a causal model has none"))  # fmt: skip

@@ -17,6 +17,7 @@
 
 #include "arrays.h"
 #include "call.h"
+#include "given_text.h"
 #include "model.h"
 #include "multihead/autograd/scores.h"
 #include "multihead/autograd/tape.h"
@@ -24,6 +25,7 @@
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/batch/batch.h"
+#include "multihead/batch/check_ids.h"
 #include "multihead/folders/language_codes.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/heads/sites/observe_text.h"
@@ -40,31 +42,37 @@ struct Seen {
   std::vector<std::string> sites;
 };
 
+Observation observed(const LoadedModel& loaded, const GivenText& text, const std::string& target,
+                     const ObserveTextOptions& options) {
+  return read_given(
+      text, [&](const std::string& words) { return observe_text(loaded.folder(), words, target, options); },
+      [&](const Ids& ids) { return observe_tokens(loaded.folder(), ids, target, options); });
+}
+
 /// The name of a language; none: the folder says it.
 using Language = std::optional<std::string>;
 
-std::unique_ptr<Seen> observe(const LoadedModel& loaded, const std::string& text, const std::string& target,
+std::unique_ptr<Seen> observe(const LoadedModel& loaded, const GivenText& text, const std::string& target,
                               const std::optional<std::string>& pair, const Language& source_language,
                               const Language& target_language, const std::vector<std::string>& sites,
                               Edits* edits) {
   return long_call([&] {
     Sites* changed = sites_of(edits, loaded);
     auto seen = std::make_unique<Seen>();
-    seen->observation = observe_text(loaded.folder(), text, target,
-                                     {.keep = sites,
-                                      .sites = changed,
-                                      .remark = warn,
-                                      .pair = pair,
-                                      .languages = {source_language, target_language}});
+    seen->observation = observed(loaded, text, target,
+                                 {.keep = sites,
+                                  .sites = changed,
+                                  .remark = warn,
+                                  .pair = pair,
+                                  .languages = {source_language, target_language}});
     seen->sites = sites_named(loaded.model().sites(), sites);
     return seen;
   });
 }
 
 /// Of some texts of a list, of which the first is its text `first`: each thread reads its own.
-std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
-                                               const std::vector<std::string>& texts, int64_t first,
-                                               const Language& source_language,
+std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded, const std::vector<GivenText>& texts,
+                                               int64_t first, const Language& source_language,
                                                const Language& target_language,
                                                const std::vector<std::string>& sites, Edits* edits) {
   return long_call([&] {
@@ -76,12 +84,12 @@ std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
       const auto text = static_cast<size_t>(i);
       const auto remark = [&](const std::string& line) { remarks[text].push_back(line); };
       all[text] = std::make_unique<Seen>();
-      all[text]->observation = observe_text(loaded.folder(), texts[text], {},
-                                            {.keep = sites,
-                                             .sites = changed,
-                                             .number = first + i,
-                                             .remark = remark,
-                                             .languages = {source_language, target_language}});
+      all[text]->observation = observed(loaded, texts[text], {},
+                                        {.keep = sites,
+                                         .sites = changed,
+                                         .number = first + i,
+                                         .remark = remark,
+                                         .languages = {source_language, target_language}});
       all[text]->sites = names;
     });
     for (const auto& of_text : remarks) {
@@ -149,11 +157,11 @@ Slopes slopes_of(const Wanted& wanted, const SiteValues& values) {
 }
 
 /// Of log p of what the model predicts: all of it, or one position.
-Slopes of_log_probability(const LoadedModel& loaded, const std::string& text, const std::string& target,
+Slopes of_log_probability(const LoadedModel& loaded, const GivenText& text, const std::string& target,
                           const TextLanguages& languages, std::optional<int> position,
                           const std::vector<std::string>& at, Sites* changed) {
-  const Observation seen = observe_text(
-      loaded.folder(), text, target, {.keep = {}, .sites = changed, .remark = warn, .languages = languages});
+  const Observation seen =
+      observed(loaded, text, target, {.keep = {}, .sites = changed, .remark = warn, .languages = languages});
   SiteValues values;
   for (const std::string& pattern : at) values.watch(pattern);
   SitesInTurn sites(changed, values);
@@ -188,14 +196,30 @@ double dot(ConstMatrixView a, ConstMatrixView b) {
   return sum;
 }
 
+std::vector<TextTokens> tokens_of_both(const SentenceModel& model, const GivenText& text,
+                                       const std::string& second) {
+  const ReadLinesOptions options{.from = {.one = "text"}, .remark = warn};
+  const auto of_words = [&](const std::string& words) {
+    return sentence_tokens(model, std::vector<std::string>{words, second}, options);
+  };
+  const auto of_ids = [&](const Ids& ids) {
+    check_ids(ids, 1,
+              {.what = "text",
+               .longest = model.longest,
+               .vocabulary = model.folder.model->facts().vocabulary_read()});
+    std::vector<TextTokens> tokens = sentence_tokens(model, std::vector<std::string>{second}, options);
+    tokens.insert(tokens.begin(), TextTokens{.ids = ids});
+    return tokens;
+  };
+  return read_given(text, of_words, of_ids);
+}
+
 /// Of the cosine c of the vectors u of `text` and v of `second`: dc/du = (v / |v| - c u / |u|) / |u|.
-Slopes of_similarity(const LoadedModel& loaded, const std::string& text, const std::string& second,
+Slopes of_similarity(const LoadedModel& loaded, const GivenText& text, const std::string& second,
                      const std::vector<std::string>& at, Sites* changed) {
   const SentenceModel& model = loaded.sentences();
   for (const std::string& line : loaded.vector_remarks()) warn(line);
-  const std::string lines[] = {text, second};
-  const std::vector<TextTokens> tokens =
-      sentence_tokens(model, lines, {.from = {.one = "text"}, .remark = warn});
+  const std::vector<TextTokens> tokens = tokens_of_both(model, text, second);
   Batch first, other;
   first.add(tokens[0].ids, 0, tokens[0].types), other.add(tokens[1].ids, 0, tokens[1].types);
   Tape plain;
@@ -235,10 +259,10 @@ struct AskedLabel {
   std::optional<std::string> second;
   std::optional<int> position;
 };
-Slopes of_label(const LoadedModel& loaded, const std::string& text, const AskedLabel& asked,
+Slopes of_label(const LoadedModel& loaded, const GivenText& text, const AskedLabel& asked,
                 const std::vector<std::string>& at, Sites* changed) {
-  const Observation seen = observe_text(loaded.folder(), text, {},
-                                        {.keep = {}, .sites = changed, .remark = warn, .pair = asked.second});
+  const Observation seen =
+      observed(loaded, text, {}, {.keep = {}, .sites = changed, .remark = warn, .pair = asked.second});
   SiteValues values;
   for (const std::string& pattern : at) values.watch(pattern);
   SitesInTurn sites(changed, values);
@@ -273,7 +297,7 @@ constexpr EnumNames<Number> kNumbers = {{"log_probability", Number::kLogProbabil
 using Found = std::tuple<double, std::vector<std::string>, std::vector<std::string>, std::vector<std::string>,
                          std::vector<std::pair<std::string, NumpyFloats>>>;
 
-Found gradient(const LoadedModel& loaded, const std::string& text, const std::string& of,
+Found gradient(const LoadedModel& loaded, const GivenText& text, const std::string& of,
                const std::vector<std::string>& at, const std::string& target, const Language& source_language,
                const Language& target_language, const std::optional<std::string>& second,
                const std::optional<std::string>& label, std::optional<int> position, Edits* edits) {

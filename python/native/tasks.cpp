@@ -14,6 +14,7 @@
 
 #include "arrays.h"
 #include "call.h"
+#include "given_text.h"
 #include "model.h"
 #include "multihead/base/error.h"
 #include "multihead/evaluate/perplexity.h"
@@ -74,29 +75,41 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
 }
 
 /// log p of each token of each text, its end token last where there is one.
-std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lines& texts,
-                                            const std::optional<Lines>& targets, const std::string& settings,
-                                            Edits* edits, const Progress& progress) {
+std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const GivenTexts& texts,
+                                            const std::optional<GivenTexts>& targets,
+                                            const std::string& settings, Edits* edits,
+                                            const Progress& progress) {
   const auto given = settings_of<ScoreSettings>(settings, "score");
   WindowOptions options = given.windows;
   options.sites = sites_of(edits, loaded);
   options.progress = progress;
   const ModelFolder& folder = loaded.folder();
-  if (targets && targets->size() != texts.size())
+  const auto count = [](const GivenTexts& list) {
+    return std::visit([](const auto& all) { return all.size(); }, list);
+  };
+  if (targets && count(*targets) != count(texts))
     throw UsageError(
-        fmt::format("`target`: expected one for each of {} texts, got {}", texts.size(), targets->size()));
+        fmt::format("`target`: expected one for each of {} texts, got {}", count(texts), count(*targets)));
   return long_call([&] {
     if (targets) {
       ModelText text(folder, {.remark = warn, .languages = language_pair(folder, given.languages)});
-      const auto sources = text.sources(texts, {.name = "text"});
-      const auto wanted = text.targets(*targets, {.name = "target"});
+      const auto as_given = [](const std::vector<Ids>& ids) { return ids; };
+      const auto sources = read_given(
+          texts, [&](const Lines& lines) { return text.sources(lines, {.name = "text"}); }, as_given);
+      const auto wanted = read_given(
+          *targets, [&](const Lines& lines) { return text.targets(lines, {.name = "target"}); }, as_given);
       if (text.unknown().tokens > 0) warn(text.unknown().in_words());
       return score(
           folder.translator(), sources, wanted,
           {.max_batch_tokens = options.max_batch_tokens, .sites = options.sites, .progress = progress});
     }
-    std::vector<std::vector<int32_t>> ids;
-    for (const std::string& text : texts) ids.push_back(folder.source_tokens().encode_ids(text));
+    const auto encoded = [&](const Lines& lines) {
+      std::vector<Ids> all;
+      for (const std::string& text : lines) all.push_back(folder.source_tokens().encode_ids(text));
+      return all;
+    };
+    const std::vector<Ids> ids =
+        read_given(texts, encoded, [](const std::vector<Ids>& given_ids) { return given_ids; });
     return score_windows(folder.causal_model(), ids, options);
   });
 }
@@ -112,13 +125,17 @@ Options pair_options(const LoadedModel& loaded, const std::optional<Lines>& pair
   return options;
 }
 
-NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
+NumpyFloats embed_lines(const LoadedModel& loaded, const GivenTexts& texts, const std::optional<Lines>& pairs,
                         const std::string& settings, Edits* edits, const Progress& progress) {
   auto options = pair_options<EmbedTextOptions>(loaded, pairs, settings, "embed", edits);
   options.progress = progress;
   const SentenceModel& model = loaded.sentences();
   for (const std::string& line : loaded.vector_remarks()) warn(line);
-  Tensor rows = long_call([&] { return embed_text(model, texts, options); });
+  Tensor rows = long_call([&] {
+    return read_given(
+        texts, [&](const Lines& lines) { return embed_text(model, lines, options); },
+        [&](const std::vector<Ids>& ids) { return embed_tokens(model, ids, options); });
+  });
   const std::vector<int64_t> shape = {rows.rows(), rows.cols()};
   return numpy_of(std::move(rows), shape);
 }
@@ -137,7 +154,7 @@ NumpyFloats similarities_of(const LoadedModel& loaded, nb::handle first, nb::han
   return numpy_of(std::move(found), shape);
 }
 
-Lines generate_lines(const LoadedModel& loaded, const Lines& prompts,
+Lines generate_lines(const LoadedModel& loaded, const GivenTexts& prompts,
                      const std::vector<std::pair<std::string, std::string>>& earlier,
                      const std::string& settings, Edits* edits,
                      const std::optional<std::function<bool(const std::string&)>>& on_text) {
@@ -157,8 +174,10 @@ Lines generate_lines(const LoadedModel& loaded, const Lines& prompts,
   }
   return long_call([&] {
     Lines texts;
-    for (GeneratedText& one : generate_text(loaded.folder(), prompts, options))
-      texts.push_back(std::move(one.text));
+    std::vector<GeneratedText> all = read_given(
+        prompts, [&](const Lines& lines) { return generate_text(loaded.folder(), lines, options); },
+        [&](const std::vector<Ids>& ids) { return continue_tokens(loaded.folder(), ids, options); });
+    for (GeneratedText& one : all) texts.push_back(std::move(one.text));
     return texts;
   });
 }

@@ -67,10 +67,18 @@ def test_every_argument_is_of_its_type(demo: mh.Model, name: str) -> None:
         wrong: list[tuple[Any, type[Exception]]] = []
         if "Any" not in hint and hint not in ("Mask", "Replacement"):
             wrong.append((NOTHING, mh.ArgumentTypeError))
-        if hint in ("str", "Texts", "File", "HeadName", "HeadNames") or hint.startswith(("str |", "Iterable[str]")):
+        if hint in ("str", "Texts", "File", "HeadName", "HeadNames", "TextOrIds", "TextsOrIds") or hint.startswith(
+            ("str |", "Iterable[str]")
+        ):
             wrong.append(("\ud83d" if not hint.startswith("Iterable") else ["a", "b\ud83d"], mh.FormatError))
-        if hint.startswith(("str | Iterable", "Iterable[str", "HeadNames", "Texts")):
+        if hint.startswith(("str | Iterable", "Iterable[str", "HeadNames", "Texts")):  # and TextsOrIds
             wrong += [(["a", 7], mh.ArgumentTypeError), ([b"a"], mh.ArgumentTypeError)]
+        if hint.startswith(("TextOrIds", "TextsOrIds")):
+            wrong += [
+                ([1, "a"], mh.ArgumentTypeError),
+                (np.ones(2), mh.ArgumentTypeError),
+                ([[]] if "Texts" in hint else [], mh.UsageError),
+            ]
         if hint.startswith("int"):
             wrong += [("4", mh.ArgumentTypeError), (1.5, mh.ArgumentTypeError), (2**70, mh.UsageError)]
         if hint.startswith("float"):
@@ -114,11 +122,11 @@ def test_numbers_of_numpy_are_numbers(demo: mh.Model) -> None:
         (lambda demo: demo.decode(["a"]), "`ids`: expected a list of whole numbers, got str in it"),
         (lambda demo: demo.decode(np.ones(2)), "`ids`: expected a whole number, got float"),
         (lambda demo: demo.tokenize(["a"]), "`text`: expected text, got list"),
-        (lambda demo: demo.gradient([SENTENCES[0]], at="*"), "`text`: expected text, got list"),
+        (lambda demo: demo.gradient([SENTENCES[0]], at="*"), "`text`: expected text or a list of token ids, got str in it"),
         (lambda demo: mh.set_threads("4"), "`threads`: expected a whole number, got str"),
         (lambda demo: demo.embed("a \ud800"), "`texts`: .*, got half a character, the surrogate U.D800"),
         (lambda demo: demo.translate(x for x in ("a", 2)), "`texts`: expected text, got int"),
-        (lambda demo: list(demo.observe(iter(["a", None]))), "`texts`: expected text, got None"),
+        (lambda demo: list(demo.observe(iter(["a", None]))), "`texts`: expected text or a list of token ids, got None"),
         (lambda demo: mh.heads.stats("minilm", ["a"]), "`model`: expected a Model, got str; multihead.load.'minilm'. gives one"),
         (lambda demo: mh.heads.stats(mh.Model, ["a"]), "`model`: expected a Model, got the type Model"),
         (lambda demo: mh.attention(ARRAY, ARRAY, ARRAY[0].tolist()), "`v`: expected an array such as numpy's or torch's, got list"),

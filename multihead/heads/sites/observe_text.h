@@ -81,5 +81,10 @@ struct ObserveTextOptions {
 /// (folders/language_codes.h) does, and on sites or heads that the model does not have.
 Observation observe_text(const ModelFolder& folder, const std::string& source, const std::string& target = {},
                          const ObserveTextOptions& options = {});
+/// The same of token ids in place of a text, as the model reads them: of a translator with the end token. Their offsets are {0, 0};
+/// where the folder has no tokenizer, tokens and labels are the ids. Throws UsageError on ids that are none of the model's, on none at
+/// all and on a pair, ShapeError on more than the model reads.
+Observation observe_tokens(const ModelFolder& folder, std::vector<int32_t> ids,
+                           const std::string& target = {}, const ObserveTextOptions& options = {});
 
 }  // namespace mh

@@ -56,7 +56,7 @@ TEST(PatchTexts, RefusesWhatItCannotCompare) {
                  "`wrong`: the tokenizer does not know 'horse'");
   expect_refused(causal, with(kContinued, &Q::wrong, "park run"), "both begin with the token park");
   expect_refused(causal, with(kContinued, &Q::prefix, "park"), "`prefix`: this model translates nothing");
-  expect_refused(causal, with(with(kContinued, &Q::clean, ""), &Q::corrupt, ""), "have no tokens");
+  expect_refused(causal, with(with(kContinued, &Q::clean, ""), &Q::corrupt, ""), "the text has no tokens");
   expect_refused(causal,
                  with(kContinued, &Q::clean, "a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a"),
                  "; shorten it");
