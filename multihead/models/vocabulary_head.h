@@ -45,7 +45,9 @@ class VocabularyHead {
   /// That of its logits, which NextWords (models/next_words.h) calls.
   Site site() const { return {stack_, SitePart::kLogits}; }
 
-  int32_t size() const { return static_cast<int32_t>(table_.parts()[0]->value.rows()); }
+  /// E.
+  const Parameter& table() const { return *table_.parts()[0]; }
+  int32_t size() const { return static_cast<int32_t>(table().value.rows()); }
 
   /// Writes the logits [states.rows, V]; for tests and small vocabularies. Throws Error when some are not
   /// finite, as the two functions below do when probabilities are not.

@@ -40,6 +40,7 @@ from ._model import Model, convert, demo, load
 from ._names import Head
 from ._native import threads, version
 from ._observation import Gradients, Observation
+from ._parameters import HeadWeights, Parameters
 from ._results import Label, LabelledToken, Next, NextToken, Tokens, Translation, Word
 from ._study import Claim, Clause, Study, studies, study
 from ._table import Table
@@ -50,9 +51,9 @@ __version__ = version()
 
 __all__ = [
     "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError",
-    "Gradients", "Head", "InternalError", "Interrupted", "Label", "LabelledToken", "MissingFileError", "MissingPackageError",
-    "Model", "Next", "NextToken", "Observation", "Page", "Remark", "ShapeError", "Study", "Table", "Tokens", "Training",
-    "Translation", "UnknownNameError", "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu", "check",
-    "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies", "study", "threads", "train",
-    "training_settings", "view",
+    "Gradients", "Head", "HeadWeights", "InternalError", "Interrupted", "Label", "LabelledToken", "MissingFileError",
+    "MissingPackageError", "Model", "Next", "NextToken", "Observation", "Page", "Parameters", "Remark", "ShapeError", "Study",
+    "Table", "Tokens", "Training", "Translation", "UnknownNameError", "UsageError", "Word", "__version__", "attention",
+    "attention_backward", "bleu", "check", "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies",
+    "study", "threads", "train", "training_settings", "view",
 ]  # fmt: skip

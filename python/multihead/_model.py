@@ -12,11 +12,12 @@ from ._folders import model_path
 from ._inside import Inside
 from ._names import HeadNames, listed
 from ._next import NextTokens
+from ._parameters import Numbers
 from ._remarks import remark
 from ._texts import TextTasks
 
 
-class Model(TextTasks, NextTokens, Inside):
+class Model(TextTasks, NextTokens, Inside, Numbers):
     """A Transformer of any family that multihead reads, loaded by :func:`load` or :func:`demo`.
 
     Each method takes one text or a list of texts, and returns one result or a list. Any number of threads may use a model at

@@ -252,6 +252,7 @@ void add_model(nb::module_& module) {
       .def("save", save, "path"_a, "dtype"_a, "own_format"_a, "overwrite"_a);
   add_tasks(model);
   add_next(model);
+  add_parameters(model);
   add_observation(module, model);
   add_analyses(model);
   add_check(module, model);

@@ -80,6 +80,8 @@ std::vector<std::string> sites_named(std::span<const SiteShape> all,
 void add_tasks(nb::class_<LoadedModel>& model);
 /// Adds next_logits and predicted_tokens to Model.
 void add_next(nb::class_<LoadedModel>& model);
+/// Adds parameters, and matrices of heads, to Model.
+void add_parameters(nb::class_<LoadedModel>& model);
 /// Adds Observation, and observe and gradient to Model.
 void add_observation(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds the analyses of heads to Model, as JSON.
