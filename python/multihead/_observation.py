@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _native
 from ._arguments import checked
-from ._errors import UnknownNameError
+from ._errors import UnknownNameError, UsageError
 from ._names import Head, HeadName, head_name
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -65,6 +65,38 @@ class Observation(Mapping[str, Floats]):
         if not sites:
             raise UnknownNameError(f"the weights of {attention} were not observed; add '{attention}.weights.*' to `sites`")
         return np.stack([self[site] for site in sites])
+
+    @checked
+    def pattern(self, kind: str = "") -> Floats:
+        """The weights of all heads of all layers in one array, [layers, heads, queries, keys].
+
+        Args:
+            kind: "encoder", "decoder" (their self-attention) or "decoder.cross_attention"; of a model that has one kind it may be
+                left out.
+
+        Raises UnknownNameError, a KeyError, on another kind and where weights were not observed, UsageError where layers have
+        different numbers of heads.
+        """
+        heads: dict[str, int] = {}
+        for site in self._known:
+            attention, found, _ = site.partition(".weights.")
+            if found:
+                heads[attention] = heads.get(attention, 0) + 1
+        kinds: dict[str, list[str]] = {}
+        for attention in heads:
+            stack, _, which = attention.split(".")
+            kinds.setdefault(stack if which == "self_attention" else f"{stack}.{which}", []).append(attention)
+        asked = kind.removesuffix(".self_attention")
+        if not asked and len(kinds) == 1:
+            asked = next(iter(kinds))
+        if asked not in kinds:
+            raise UnknownNameError(f"`kind`: expected {' or '.join(map(repr, kinds))}, got {kind!r}")
+        first, *others = kinds[asked]
+        for other in others:
+            if heads[other] != heads[first]:
+                numbers = f"{first} has {heads[first]} heads and {other} {heads[other]}"
+                raise UsageError(f"{numbers}, which make no single array; take `weights` of each")
+        return np.stack([self.weights(attention) for attention in kinds[asked]])
 
     def _check_head(self, attention: str, number: int) -> None:
         heads = sum(site.startswith(f"{attention}.weights.") for site in self._known)
