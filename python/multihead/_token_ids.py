@@ -51,7 +51,7 @@ def _take_texts_or_ids(value: Any) -> Any:
         raise _Refused(_type_of(value))
     if not isinstance(items, (list, tuple)):
         return items
-    if items and _is_whole(items[0]) or not items and isinstance(value, np.ndarray):
+    if (items and _is_whole(items[0])) or (not items and isinstance(value, np.ndarray)):
         return _take_ids(items)
     try:
         return [_take_text_or_ids(item) for item in items]
