@@ -10,6 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "model.h"
+#include "multihead/heads/sites/observe_text.h"
+
 namespace mh::python {
 
 /// Token ids as the model reads them, special tokens and all.
@@ -29,5 +32,9 @@ auto read_given(const GivenTexts& given, const OnTexts& on_texts, const OnIds& o
   if (const auto* const ids = std::get_if<std::vector<Ids>>(&given)) return on_ids(*ids);
   return on_texts(std::get<std::vector<std::string>>(given));
 }
+
+/// What a model has inside while it reads a text, or the ids.
+Observation observe_given(const LoadedModel& loaded, const GivenText& text, const std::string& target,
+                          const ObserveTextOptions& options);
 
 }  // namespace mh::python

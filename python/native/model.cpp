@@ -254,6 +254,7 @@ void add_model(nb::module_& module) {
   add_next(model);
   add_parameters(model);
   add_observation(module, model);
+  add_gradient(model);
   add_analyses(model);
   add_check(module, model);
   add_steering(module, model);

@@ -82,8 +82,10 @@ void add_tasks(nb::class_<LoadedModel>& model);
 void add_next(nb::class_<LoadedModel>& model);
 /// Adds parameters, and matrices of heads, to Model.
 void add_parameters(nb::class_<LoadedModel>& model);
-/// Adds Observation, and observe and gradient to Model.
+/// Adds Observation, and observe to Model.
 void add_observation(nb::module_& module, nb::class_<LoadedModel>& model);
+/// Adds gradient to Model.
+void add_gradient(nb::class_<LoadedModel>& model);
 /// Adds the analyses of heads to Model, as JSON.
 void add_analyses(nb::class_<LoadedModel>& model);
 /// Adds Direction, and direction and steer to Model.
