@@ -36,7 +36,7 @@ std::string_view unit_of(ContributionScore kind) {
 
 std::string answer_in_words(const PatchAnswer& answer, ContributionScore kind) {
   constexpr int kLongest = 60;
-  const std::string text = printable_line(cell_text(answer.text, kLongest));
+  std::string text = printable_line(cell_text(answer.text, kLongest));
   if (kind == ContributionScore::kLabel) return text;
   return answer.token && answer.label != answer.text
              ? fmt::format("'{}' ({})", text, printable_line(cell_text(answer.label, kLongest)))
