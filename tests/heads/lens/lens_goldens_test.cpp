@@ -85,7 +85,8 @@ TEST(LensGoldens, WordsAndLabelsAreThoseOfTransformers) {
 }
 
 TEST(LensGoldens, CosinesAreThoseOfTransformers) {
-  for (const json& one : lens_goldens()["vectors"]) {
+  const json goldens = lens_goldens();
+  for (const json& one : goldens["vectors"]) {
     const SentenceModel model =
         load_sentence_model(std::filesystem::path(goldens_folder()) / one["model"].get<std::string>());
     const LensReport lens = heads_lens(model, one["text"], one["second"]);
