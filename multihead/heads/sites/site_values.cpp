@@ -132,7 +132,7 @@ Var SiteValues::at(Tape& tape, const Site& site, const SiteValue& at) {
   for (const Replaced& one : replacements_) {
     if (!one.where.fits(name)) continue;
     const Var found = replaced(tape, one.what, site, at, value);
-    if (!(found == value)) *one.met = true;
+    if (!(found == value) || one.what.strength == 0) *one.met = true;  // which changes nothing anyway
     value = found;
   }
   if (any_fits(watched_patterns_, name)) {
