@@ -34,7 +34,7 @@ class At:
     strength: float = 1.0
 
 
-Replacement = str | At | Any
+Replacement = str | At | Callable[[Any], Any] | Any
 Addition = At | Any  # of a direction its strength
 
 
@@ -115,6 +115,8 @@ def edits_of(changes: Sequence[Change]) -> _native.Edits | None:
         for name, given in one.replace.items():
             if isinstance(given, str):
                 edits.rule(name, given)
+            elif callable(given):
+                edits.function(name, given)
             else:
                 _put(edits.replace, name, given)
         for where, added in one.add.items():

@@ -43,7 +43,9 @@ class Inside(ModelFacts):
             mute: names or patterns of heads whose output becomes 0: "encoder.3.self_attention.*", or heads of `model.heads`.
             gate: a factor for the output of heads, by name or pattern.
             replace: by name or pattern of heads a rule for their weights, "uniform", "previous" or "first"; or by the name of a
-                site numbers to put there, an array or an :class:`At`.
+                site numbers to put there, an array or an :class:`At`, or a function. It is called with the value whenever the
+                model computes it, an array [rows, columns] of all rows of the batch, in `generate` of those of each step, and
+                returns what the model goes on with; None: the array, which it may have changed. Functions come after other edits.
             add: by the name of a site numbers to add there, an array or an :class:`At`, which says with which strength; or by a
                 :class:`multihead.heads.Direction` its strength.
 

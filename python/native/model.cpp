@@ -150,11 +150,11 @@ const SentenceModel& LoadedModel::sentences() const {
 }
 
 Sites* sites_of(Edits* edits, const LoadedModel& model) {
-  if (edits == nullptr || edits->values.empty()) return nullptr;
+  if (edits == nullptr || (edits->values.empty() && edits->functions.empty())) return nullptr;
   for (const SteerDirection& direction : edits->directions)
     check_direction(direction, model.model(), model.weights());
-  model.model().check(edits->values);
-  return &edits->values;
+  model.model().check(edits->both);
+  return &edits->both;
 }
 
 std::vector<std::string> sites_named(std::span<const SiteShape> all,
@@ -189,6 +189,12 @@ void add_model(nb::module_& module) {
       .def("add", add, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
            "position"_a = nb::none(), "head"_a = nb::none(), "strength"_a = 1.0f)
       .def(
+          "function",
+          [](Edits& edits, const std::string& site, nb::object function) {
+            edits.functions.add(site, std::move(function));
+          },
+          "site"_a, "function"_a)
+      .def(
           "steer",
           [](Edits& edits, const SteerDirection& direction, float strength) {
             edits.values.add(direction.times(strength));
@@ -197,7 +203,11 @@ void add_model(nb::module_& module) {
           "direction"_a, "strength"_a)
       .def(
           "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a)
-      .def("unread", [](const Edits& edits) { return edits.values.unread(); });
+      .def("unread", [](const Edits& edits) {
+        std::vector<std::string> lines = edits.values.unread();
+        for (std::string& line : edits.functions.unread()) lines.push_back(std::move(line));
+        return lines;
+      });
 
   nb::class_<LoadedModel> model(module, "Model");
   model

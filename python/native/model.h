@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "functions.h"
 #include "multihead/base/precision.h"
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/sites/site_values.h"
@@ -66,6 +67,8 @@ class LoadedModel {
 /// What a with-block changes inside a model. The calls in it may run at once; none of them keeps or watches values.
 struct Edits {
   SiteValues values;
+  SiteFunctions functions = {};  // called with what `values` made of a value
+  SitesInTurn both{&values, functions};
   std::vector<SteerDirection> directions = {};  // that are added: they are for models of some weights alone
 };
 

@@ -88,6 +88,65 @@ def test_added_numbers(demo: mh.Model) -> None:
     assert unchanged == demo.translate(SENTENCES)
 
 
+def test_functions_of_values(demo: mh.Model) -> None:
+    plain = demo.observe(SENTENCES[0], sites=SITE)[SITE]
+    shapes = []
+
+    def doubled(rows: np.ndarray) -> np.ndarray:
+        shapes.append(rows.shape)
+        return 2 * rows.astype(np.float64)
+
+    def halved_in_place(rows: np.ndarray) -> None:
+        rows *= 0.5
+
+    with demo.edit(replace={SITE: doubled}):
+        np.testing.assert_array_equal(demo.observe(SENTENCES[0], sites=SITE)[SITE], 2 * plain)
+        doubled_text = demo.translate(SENTENCES[0])
+    assert plain.shape in shapes
+    with demo.edit(replace={SITE: 2 * plain}):
+        assert demo.translate(SENTENCES[0]) == doubled_text
+    with demo.edit(replace={SITE: doubled}), demo.edit(replace={SITE: halved_in_place}):
+        np.testing.assert_array_equal(demo.observe(SENTENCES[0], sites=SITE)[SITE], plain)
+    with demo.edit(replace={SITE: halved_in_place}, add={SITE: np.ones(96)}):  # functions come last
+        np.testing.assert_array_equal(demo.observe(SENTENCES[0], sites=SITE)[SITE], (plain + 1) / 2)
+    with pytest.raises(mh.UsageError, match="has no site"):
+        demo.edit(replace={"*.states.3": doubled})
+
+
+def test_functions_are_called_in_each_step() -> None:
+    model = mh.load(golden("generate/gpt2"))
+    site, rows_seen = "decoder.1.output", []
+    numbers = np.random.default_rng(3).standard_normal(model.observe("the", sites=site)[site].shape[1]).astype(np.float32)
+
+    def steer(rows: np.ndarray) -> np.ndarray:
+        rows_seen.append(len(rows))
+        return rows + 3 * numbers
+
+    settings: dict[str, Any] = {"max_new_tokens": 9, "search": "greedy"}
+    with model.edit(add={site: mh.At(numbers, strength=3)}):
+        steered = model.generate("the", **settings)
+    with model.edit(replace={site: steer}):
+        assert model.generate("the", **settings) == steered
+    assert len(rows_seen) > 5 and rows_seen[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "words"),
+    [
+        (lambda rows: rows[:, 1:], mh.UsageError, rf"`replace`: the function of site '{SITE}' gave .*, expected .*, 96"),
+        (lambda rows: rows / 0, mh.UsageError, "gave numbers that are not finite"),
+        (lambda rows: "no array", TypeError, "`replace`"),
+        (lambda rows: {}["no such key"], KeyError, "no such key"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_functions_that_fail(demo: mh.Model, function: Callable[[Any], Any], error: type[Exception], words: str) -> None:
+    with demo.edit(replace={SITE: function}), pytest.raises(error, match=words) as raised:
+        demo.translate(SENTENCES[0])
+    assert "\n" not in str(raised.value)
+    assert demo.translate(SENTENCES[0])
+
+
 def test_what_is_added_reaches_every_token_that_is_generated() -> None:
     model = mh.load(golden("generate/gpt2"))
     site, width = "decoder.1.output", model.observe("the", sites="decoder.1.output")["decoder.1.output"].shape[1]

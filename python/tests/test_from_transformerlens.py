@@ -92,6 +92,7 @@ def test_heads_are_ablated_and_patched_as_by_hooks(there: dict[str, Any], peer: 
     ids = [there["model"].tokenize(there[text]).ids for text in ("clean", "corrupt")]
     with changed(projection, with_head(lambda z: 0 * z)):
         np.testing.assert_allclose(there["ablated"].logits, last_logits(peer, there["tokens"]), atol=1e-5)
+        np.testing.assert_array_equal(there["hooked"].logits, there["ablated"].logits)
     with changed(projection, with_head(lambda z: z.mean(1, keepdim=True))):
         np.testing.assert_allclose(there["mean_ablated"].logits, last_logits(peer, there["tokens"]), atol=1e-5)
     with changed(projection, keep):
