@@ -173,18 +173,22 @@ void check_tokens(const ModelFolder& folder, const AnswerText& asked) {
   }
 }
 
-/// "word in text 3: ..." of several texts.
+/// The means over several texts, of which explain(question, options) explains one. Nobody sees the tokens that heads read in each, so
+/// that no second pass is made for them.
 template <class Explain>
 MeanContributions mean_of(std::span<const AnswerQuestion> questions, const ContributionOptions& options,
                           const Explain& explain) {
   if (questions.empty()) throw UsageError("there is no text; give at least one");
   MeanContributions found{.centred = options.centred, .every_position = options.every_position};
+  check_settings(options);
+  ContributionOptions of_one = options;
+  of_one.sources = 0;
   std::vector<std::vector<double>> sums;
   std::vector<double> scores;
   for (const AnswerQuestion& question : questions) {
     const auto report = [&] {
       try {
-        return explain(question);
+        return explain(question, of_one);
       } catch (const UsageError& error) {
         throw UsageError(fmt::format("text {}: {}", found.texts + 1, error.what()));
       }
@@ -287,15 +291,15 @@ ContributionReport heads_contributions(const SentenceModel& model, const AnswerQ
 
 MeanContributions heads_contributions(const ModelFolder& folder, std::span<const AnswerQuestion> questions,
                                       const ContributionOptions& options) {
-  return mean_of(questions, options, [&](const AnswerQuestion& question) {
-    return heads_contributions(folder, question, options);
+  return mean_of(questions, options, [&](const AnswerQuestion& question, const ContributionOptions& of_one) {
+    return heads_contributions(folder, question, of_one);
   });
 }
 
 MeanContributions heads_contributions(const SentenceModel& model, std::span<const AnswerQuestion> questions,
                                       const ContributionOptions& options) {
-  return mean_of(questions, options, [&](const AnswerQuestion& question) {
-    return heads_contributions(model, question, options);
+  return mean_of(questions, options, [&](const AnswerQuestion& question, const ContributionOptions& of_one) {
+    return heads_contributions(model, question, of_one);
   });
 }
 

@@ -111,15 +111,6 @@ HeadsJson json_of(const PatchAnswer& answer) {
   return json;
 }
 
-HeadsJson json_of_answer(const PatchAnswer& answer) {
-  HeadsJson json{{"text", answer.text}};
-  if (!answer.token) return json;
-  json["token"] = answer.label;
-  json["id"] = *answer.token;
-  json["tokens"] = answer.tokens;
-  return json;
-}
-
 std::string written(const Json& json) {
   constexpr auto kReplace =
       Json::error_handler_t::replace;  // a token may be part of a character, a path no UTF-8

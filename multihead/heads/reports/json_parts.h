@@ -31,7 +31,7 @@ HeadsJson half_or_null(const Interval& interval);
 HeadsJson json_of(const Interval& interval);
 HeadsJson json_of(const RelationScore& score);
 HeadsJson json_of(const AlignmentScore& score);
-/// {"text"}, of a token {"text", "token", "id", "tokens"}.
+/// {"text"}, and of a word or a label "token", "id" and "tokens".
 HeadsJson json_of(const PatchAnswer& answer);
 /// Of what is a share of the corpus, and may not be there: null.
 template <class T>
@@ -52,8 +52,6 @@ HeadsJson json_items(const List& list, const Make& json_of_one) {
   return all;
 }
 
-/// {"text"}, and of a word or a label "token", "id" and "tokens".
-HeadsJson json_of_answer(const PatchAnswer& answer);
 /// The text of the file.
 std::string written(const HeadsJson& json);
 

@@ -18,7 +18,7 @@ HeadsJson json_of_direction(const SteerDirection& direction) {
 HeadsJson json_of_text(const SteeredText& text) {
   HeadsJson json{{"tokens", text.text.labels}};
   if (!text.target.ids.empty()) json["target"] = text.target.labels;
-  json["answers"] = json_items(text.answers, json_of_answer);
+  json["answers"] = json_items(text.answers, [](const PatchAnswer& answer) { return json_of(answer); });
   return json;
 }
 

@@ -202,7 +202,6 @@ TEST(ContributionsOfWords, LessTheMeanOfAllLogitsIgnoreWhatAllHave) {
   const ModelFolder folder = llama_folder();
   const ContributionReport plain = heads_contributions(folder, kNext);
   const ContributionReport centred = heads_contributions(folder, kNext, {.centred = true});
-  // A mean that is subtracted from a difference, too.
   EXPECT_LT(centred.error(), 2e-6);
   const ContributionReport answer =
       heads_contributions(folder, {.text = kNext.text, .answer = kNext.answer}, {.centred = true});
