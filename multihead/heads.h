@@ -17,6 +17,7 @@
 //
 //   mh::heads_contributions(folder, {.text = a, .answer = "Paris", .wrong = "Rome"});  // what each adds to the logits
 //
+//   mh::heads_circuit(model, pairs, {.share = 0.8});  // which edges between heads decide, and proof
 //   mh::heads_lens(folder, "The capital of France is", {.position = -1});  // what the model would say after each layer
 //   mh::heads_attribution(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
 //
@@ -27,6 +28,7 @@
 
 #include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/attribution/heads_attribution.h"
+#include "multihead/heads/circuit/heads_circuit.h"
 #include "multihead/heads/contributions/heads_contributions.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/heads/corpus/corpus_files.h"

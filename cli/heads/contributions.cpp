@@ -36,14 +36,7 @@ std::vector<AnswerQuestion> questions_of(const std::string& file, const AnswerQu
   std::vector<AnswerQuestion> questions;
   for (const std::string& line : read_lines(file, text_limits())) {
     AnswerQuestion one = all;
-    std::vector<std::string> columns(1);
-    for (const char c : line) {
-      if (c == '\t') {
-        columns.emplace_back();
-      } else {
-        columns.back() += c;
-      }
-    }
+    const std::vector<std::string> columns = tab_columns(line);
     if (columns.size() > 3)
       throw FormatError(
           fmt::format("{}:{}: {} columns; expected a text, then perhaps an answer and a wrong one, "

@@ -7,6 +7,7 @@ class Verb;
 
 void add_heads_alignment(Verb& heads);
 void add_heads_attribution(Verb& heads);
+void add_heads_circuit(Verb& heads);
 void add_heads_circuits(Verb& heads);
 void add_heads_compare(Verb& heads);
 void add_heads_contributions(Verb& heads);

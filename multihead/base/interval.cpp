@@ -60,7 +60,7 @@ Interval jackknife(std::span<const double> found, std::span<const double> suppor
   std::vector<double> without;
   for (size_t fold = 0; fold < found.size(); ++fold) {
     const double here = support[fold];
-    if (here > 0 && here < all_support) without.push_back((all_found - found[fold]) / (all_support - here));
+    if (here != 0 && here < all_support) without.push_back((all_found - found[fold]) / (all_support - here));
   }
   const double ratio = all_support > 0 ? all_found / all_support : 0;
   if (without.size() < 2) return {ratio, std::numeric_limits<double>::infinity()};

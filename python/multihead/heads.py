@@ -12,6 +12,7 @@ obey ``with model.edit(...)``. Every function raises what loading and reading ra
 pages of docs/heads say what each measure means and what it does not; docs/file-formats.md describes ``table.report``.
 """
 
+from ._heads_circuit import circuit
 from ._heads_contributions import contributions
 from ._heads_decisions import attribution, faithfulness, lens, patch
 from ._heads_importance import importance, pruning_curve
@@ -20,6 +21,6 @@ from ._heads_steering import direction, steer
 from ._steering import Direction
 
 __all__ = [
-    "Direction", "alignment", "attribution", "circuits", "compare", "contributions", "direction", "faithfulness", "importance",
+    "Direction", "alignment", "attribution", "circuit", "circuits", "compare", "contributions", "direction", "faithfulness", "importance",
     "lens", "patch", "pruning_curve", "relations", "similar", "stats", "steer", "where",
 ]  # fmt: skip

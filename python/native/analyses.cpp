@@ -12,7 +12,9 @@
 #include "call.h"
 #include "corpus.h"
 #include "model.h"
+#include "multihead/base/file.h"
 #include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/circuit/heads_circuit.h"
 #include "multihead/heads/contributions/heads_contributions.h"
 #include "multihead/heads/importance/pruning_curve.h"
 #include "multihead/heads/lens/heads_lens.h"
@@ -24,6 +26,7 @@
 #include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/attribution_json.h"
+#include "multihead/heads/reports/circuit_json.h"
 #include "multihead/heads/reports/circuits_json.h"
 #include "multihead/heads/reports/compare_json.h"
 #include "multihead/heads/reports/contributions_json.h"
@@ -31,6 +34,7 @@
 #include "multihead/heads/reports/lens_json.h"
 #include "multihead/heads/reports/measures_json.h"
 #include "multihead/heads/reports/patch_json.h"
+#include "multihead/heads/reports/pictures/draw_circuit.h"
 #include "multihead/heads/reports/report_options.h"
 #include "multihead/heads/reports/similar_json.h"
 #include "multihead/heads/reports/where_json.h"
@@ -259,6 +263,30 @@ std::string mean_contributions(const LoadedModel& loaded, const std::vector<Name
   return contributions_report(loaded, std::span<const AnswerQuestion>(all), std::move(options), edits);
 }
 
+/// pairs: of each the clean text, the corrupt one, the answer, the wrong one and the prefix. svg: the file of a picture; empty: none.
+std::string circuit(const LoadedModel& loaded, const std::vector<Names>& pairs, std::optional<int> token,
+                    const std::string& svg, const std::string& arguments, Edits* edits, const Progress& progress) {
+  std::vector<PatchQuestion> all;
+  for (const Names& pair : pairs) {
+    all.push_back({.clean = pair.at(0),
+                   .corrupt = pair.at(1),
+                   .answer = pair.at(2),
+                   .wrong = pair.at(3),
+                   .prefix = pair.at(4),
+                   .position = token});
+  }
+  auto options = settings_of<CircuitOptions>(arguments, "circuit");
+  options.remark = warn;
+  int64_t runs = 0;
+  if (progress) options.progress = [&](const CircuitProgress&) { progress(++runs); };
+  return long_call([&] {
+    options.sites = sites_of(edits, loaded);
+    const CircuitReport found = heads_circuit(loaded.scored(), all, options);
+    if (!svg.empty()) write_file_atomically(svg, draw_circuit(found));
+    return with_options(circuit_json(found, loaded.path()), "circuit", options, loaded.precision());
+  });
+}
+
 }  // namespace
 
 void add_analyses(nb::class_<LoadedModel>& model) {
@@ -284,6 +312,8 @@ void add_analyses(nb::class_<LoadedModel>& model) {
            "token"_a.none(), "settings"_a, "edits"_a.none())
       .def("mean_contributions", mean_contributions, "questions"_a, nb::kw_only(), "prefix"_a,
            "token"_a.none(), "settings"_a, "edits"_a.none(), "progress"_a.none())
+      .def("circuit", circuit, "pairs"_a, nb::kw_only(), "token"_a.none(), "svg"_a, "settings"_a,
+           "edits"_a.none(), "progress"_a.none())
       .def("lens", lens, "text"_a, nb::kw_only(), "answer"_a, "position"_a.none(), "target"_a, "pair"_a,
            "second"_a, "settings"_a, "edits"_a.none());
 }

@@ -16,6 +16,7 @@
 #include "multihead/evaluate/score_settings.h"
 #include "multihead/generate/translate.h"
 #include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/circuit/heads_circuit.h"
 #include "multihead/heads/contributions/heads_contributions.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/importance/pruning_curve.h"
@@ -62,6 +63,7 @@ std::string settings(const std::string& verb) {
   if (verb == "alignment" || verb == "stats") return described(ObserveHeadsOptions());
   if (verb == "attribution") return described(FaithfulnessOptions());
   if (verb == "compare") return described(CompareOptions());
+  if (verb == "circuit") return described(CircuitOptions());
   if (verb == "circuits") return described(CircuitsOptions());
   if (verb == "importance") return described(ImportanceSettings());
   if (verb == "contributions") return described(ContributionOptions());

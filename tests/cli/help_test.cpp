@@ -47,6 +47,7 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads contributions",
                                          "heads lens",
                                          "heads patch",
+                                         "heads circuit",
                                          "heads steer",
                                          "heads prune"};
 
