@@ -48,6 +48,11 @@ std::string circuit_tables(const CircuitReport& found, int64_t shown) {
   text +=
       fmt::format("  faithfulness   {:<18}kept by these edges alone, {} {}\n", with_half(found.faithfulness),
                   found.proved_pairs, found.proved_pairs == 1 ? "pair" : "pairs");
+  if (found.pairs_elsewhere > 0) {
+    text +=
+        fmt::format("  elsewhere      {:<18}kept on {} further {}\n", with_half(found.faithfulness_elsewhere),
+                    found.pairs_elsewhere, found.pairs_elsewhere == 1 ? "pair" : "pairs");
+  }
   text += fmt::format("  completeness   {:<18}lost without these edges\n", with_half(found.completeness));
   text += found.needed_pairs > 0
               ? fmt::format("  each edge is needed: without it less than {:.0f} % is kept, {} {}\n",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <unordered_set>
 #include <utility>
 
@@ -148,14 +147,16 @@ bool CircuitSearch::leave_out(Found& found, int64_t& left) const {
     for (const std::vector<double>& kept : kept_of(sets, pairs)) without.push_back(mean(kept));
     if (options_.progress) options_.progress({"left out", "edges", end, edges});
   }
-  if (std::none_of(without.begin(), without.end(), [&](double kept) { return kept >= options_.share; })) {
+  std::vector<size_t> order;  // of those that can go
+  for (size_t i = 0; i < without.size(); ++i) {
+    if (without[i] >= options_.share) order.push_back(i);
+  }
+  if (order.empty()) {
     found.needed_pairs = static_cast<int64_t>(pairs);
     return false;
   }
   // Those that change least, up or down, go first.
   const double whole = mean(circuit, pairs);
-  std::vector<size_t> order(static_cast<size_t>(edges));
-  std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::abs(without[a] - whole) < std::abs(without[b] - whole);
   });
@@ -165,8 +166,9 @@ bool CircuitSearch::leave_out(Found& found, int64_t& left) const {
     return in_order_of(found.edges, graph_, left_in.connected(graph_));
   };
   // The largest number is one less than the smallest that is too large.
+  const int64_t most = std::ssize(order) + 1;
   const int64_t gone =
-      bisected(0, edges, [&](int64_t count) { return count == edges || !keeps_share(rest(count)); }) - 1;
+      bisected(0, most, [&](int64_t count) { return count == most || !keeps_share(rest(count)); }) - 1;
   if (gone == 0) return false;
   found.edges = rest(gone);
   return true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -17,9 +18,19 @@ namespace {
 /// Pairs that are read together.
 constexpr size_t kPairsAtOnce = 32;
 
+/// Pairs with the scores of their texts.
+struct ScoredPairs {
+  std::vector<CircuitPair> pairs = {};
+  std::vector<double> clean = {}, corrupt = {};
+
+  double difference() const {
+    return std::accumulate(clean.begin(), clean.end(), 0.0) -
+           std::accumulate(corrupt.begin(), corrupt.end(), 0.0);
+  }
+};
+
 struct ReadPairs {
-  std::vector<CircuitPair> first = {};           // CircuitOptions::most_pairs of them
-  std::vector<double> clean = {}, corrupt = {};  // their scores
+  ScoredPairs first = {}, next = {};  // CircuitOptions::most_pairs of them, and as many more
   int64_t count = 0;
   double clean_sum = 0, corrupt_sum = 0;  // of all
 };
@@ -54,10 +65,11 @@ ReadPairs read_and_score(const std::function<std::optional<PatchQuestion>()>& ne
       all.clean_sum += clean[i];
       all.corrupt_sum += corrupt[i];
       ++all.count;
-      if (std::ssize(all.first) >= options.most_pairs) continue;
-      all.first.push_back(std::move(some[i]));
-      all.clean.push_back(clean[i]);
-      all.corrupt.push_back(corrupt[i]);
+      if (all.count > 2 * options.most_pairs) continue;
+      ScoredPairs& kept = all.count > options.most_pairs ? all.next : all.first;
+      kept.pairs.push_back(std::move(some[i]));
+      kept.clean.push_back(clean[i]);
+      kept.corrupt.push_back(corrupt[i]);
     }
     if (options.progress) options.progress({"scored", "pairs", all.count});
   }
@@ -115,12 +127,9 @@ CircuitReport heads_circuit(const ScoredModel& model,
   if (read.count == 0) throw UsageError("no pair of a clean and a corrupt text was given");
   const double difference = read.clean_sum - read.corrupt_sum;
   check_difference(read.clean_sum, read.corrupt_sum, read.count);
-  double first_clean = 0, first_corrupt = 0;
-  for (size_t p = 0; p < read.first.size(); ++p) {
-    first_clean += read.clean[p];
-    first_corrupt += read.corrupt[p];
-  }
-  check_difference(first_clean, first_corrupt, std::ssize(read.first));
+  const auto proved = std::ssize(read.first.pairs);
+  check_difference(std::accumulate(read.first.clean.begin(), read.first.clean.end(), 0.0),
+                   std::accumulate(read.first.corrupt.begin(), read.first.corrupt.end(), 0.0), proved);
 
   CircuitSearch::Edges ranked = graph.edges();
   std::stable_sort(ranked.begin(), ranked.end(), [&](const StreamGraph::Edge& a, const StreamGraph::Edge& b) {
@@ -129,7 +138,7 @@ CircuitReport heads_circuit(const ScoredModel& model,
   const auto pairs = static_cast<double>(read.count);
   CircuitReport found{.score = texts.score(),
                       .pairs = read.count,
-                      .proved_pairs = std::ssize(read.first),
+                      .proved_pairs = proved,
                       .clean = read.clean_sum / pairs,
                       .corrupt = read.corrupt_sum / pairs,
                       .edges_of_model = std::ssize(ranked),
@@ -141,7 +150,7 @@ CircuitReport heads_circuit(const ScoredModel& model,
     one.score = score;
     return one;
   };
-  const CircuitSearch search(passes, graph, read.first, read.clean, read.corrupt, options);
+  const CircuitSearch search(passes, graph, read.first.pairs, read.first.clean, read.first.corrupt, options);
   const auto exact = std::min(options.exact, std::ssize(ranked));
   std::vector<CircuitSearch::Edges> singles;
   for (int64_t i = 0; i < exact; ++i) {
@@ -157,6 +166,12 @@ CircuitReport heads_circuit(const ScoredModel& model,
   found.faithfulness = search.kept(EdgeSet(graph, circuit.edges));
   found.completeness = search.effects({&circuit.edges, 1})[0];
   found.random = search.random(circuit.edges);
+  const auto elsewhere = std::ssize(read.next.pairs);
+  if (elsewhere > 0 && read.next.difference() >= kLeastPatchDifference * static_cast<double>(elsewhere)) {
+    const CircuitSearch others(passes, graph, read.next.pairs, read.next.clean, read.next.corrupt, options);
+    found.faithfulness_elsewhere = others.kept(EdgeSet(graph, circuit.edges));
+    found.pairs_elsewhere = elsewhere;
+  }
   return found;
 }
 

@@ -129,6 +129,9 @@ struct CircuitReport {
   int64_t needed_pairs =
       0;  // on so many pairs each edge was left out in turn, and the rest kept less than the share; 0: not shown
   Interval faithfulness = {}, completeness = {};
+  /// Faithfulness on so many further pairs, the next, on which the circuit was not looked for; 0: there were none.
+  Interval faithfulness_elsewhere = {};
+  int64_t pairs_elsewhere = 0;
   std::vector<CircuitEdge> exact = {};  // CircuitOptions::exact, the largest absolute scores first
   RandomCircuits random = {};
 };

@@ -34,6 +34,8 @@ std::string circuit_json(const CircuitReport& found, const std::string& model) {
   json["needed_pairs"] = found.needed_pairs;
   json["faithfulness"] = json_of(found.faithfulness);
   json["completeness"] = json_of(found.completeness);
+  json["pairs_elsewhere"] = found.pairs_elsewhere;
+  if (found.pairs_elsewhere > 0) json["faithfulness_elsewhere"] = json_of(found.faithfulness_elsewhere);
   json["edges"] = json_of(found.edges);
   json["exact"] = json_of(found.exact);
   const RandomCircuits& random = found.random;

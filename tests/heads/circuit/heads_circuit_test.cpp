@@ -101,9 +101,21 @@ TEST(Circuit, TheEdgesOfThreeHeadsAreFoundInAllPairs) {
                           "decoder.2.self_attention.1 -> decoder.states",
                           "decoder.embeddings -> decoder.0.self_attention.0.values"));
   EXPECT_EQ(found.pairs, 3);
+  EXPECT_EQ(found.pairs_elsewhere, 0);
   EXPECT_EQ(found.needed_pairs, 3);
   EXPECT_NEAR(found.faithfulness.mean, 1, 1e-4);
   EXPECT_LT(found.faithfulness.half, 1e-3);
+}
+
+TEST(Circuit, IsProvedOnTheFirstPairsAndTriedOnTheNext) {
+  const PatchQuestion cats{
+      .clean = "the cats run", .corrupt = "the dogs run", .answer = "small", .wrong = "park"};
+  const CircuitReport found =
+      heads_circuit(chain({1, 0}), std::vector{kDogs, cats, kDogs, cats}, {.most_pairs = 1, .random = 0});
+  EXPECT_EQ(found.pairs, 4);
+  EXPECT_EQ(found.proved_pairs, 1);
+  EXPECT_EQ(found.pairs_elsewhere, 1);
+  EXPECT_NEAR(found.faithfulness_elsewhere.mean, 1, 1e-4);
 }
 
 TEST(Circuit, EveryKindOfModelHasOneThatKeepsTheShare) {

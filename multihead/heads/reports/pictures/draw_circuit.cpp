@@ -13,22 +13,30 @@
 namespace mh {
 namespace {
 
-constexpr double kCircuitEdge = 16, kCircuitLevel = 58, kBoxHeight = 22, kBoxRoom = 10;
-constexpr double kLevelRoom = 190;    // for the name of a level
-constexpr double kCircuitWidest = 6;  // of an edge, in pixels
+constexpr double kCircuitEdge = 16, kCircuitLevel = 58, kBoxHeight = 22;
+constexpr double kColumn = 44;                        // from one head to the next
+constexpr double kBendOfRow = 22, kLongestBend = 90;  // how far aside an edge goes
+constexpr double kLevelRoom = 190;                    // for the name of a level
+constexpr double kCircuitWidest = 6;                  // of an edge, in pixels
 
 /// "decoder.3.self_attention.5" -> "5"; "decoder.3.feed_forward" -> "feed_forward".
 std::string box_name(const std::string& node) {
   return node.substr(node.rfind('.') + 1);
 }
+/// The number of a head, -1 of other nodes.
+int head_of(const std::string& node) {
+  const std::string last = box_name(node);
+  return last.find_first_not_of("0123456789") == std::string::npos ? std::stoi(last) : -1;
+}
+
 /// "decoder.3.self_attention.5" -> "decoder.3.self_attention".
 std::string level_name(const std::string& node) {
-  const std::string last = box_name(node);
-  return last.find_first_not_of("0123456789") == std::string::npos ? node.substr(0, node.rfind('.')) : node;
+  return head_of(node) >= 0 ? node.substr(0, node.rfind('.')) : node;
 }
 
 struct Box {
   double x = 0, y = 0, width = 0;
+  int row = 0;  // from the foot
 };
 
 const char* colour_of_input(CircuitInput input) {
@@ -78,21 +86,30 @@ std::string draw_circuit(const CircuitReport& circuit) {
       fmt::format("A circuit of {} of {} edges that keeps {:.0f} % of the decision", circuit.edges.size(),
                   circuit.edges_of_model, 100 * circuit.faithfulness.mean);
   const double top = kCircuitEdge + 4 * kSvgTextLine;
-  double widest = svg_text_width(title);
-  std::map<std::string, Box> boxes;
-  double y = top + kCircuitLevel * static_cast<double>(levels.size() - 1);
+  // Heads stand in the column of their number, feed-forward layers right of all heads, the ends of the model in the middle.
+  int columns = 1;
   for (const auto& [level, nodes] : levels) {
-    double x = kCircuitEdge + kLevelRoom;
+    for (const std::string& node : nodes) columns = std::max(columns, head_of(node) + 1);
+  }
+  const double left = kCircuitEdge + kLevelRoom, lane = left + columns * kColumn + kColumn;
+  const double right = lane + svg_text_width("feed_forward") + 16 + kLongestBend;
+  std::map<std::string, Box> boxes;
+  int row = 0;
+  for (const auto& [level, nodes] : levels) {
+    const double y = top + kCircuitLevel * static_cast<double>(std::ssize(levels) - 1 - row);
     for (const std::string& node : nodes) {
-      const double width = svg_text_width(box_name(node)) + 16;
-      boxes[node] = {x, y, width};
-      x += width + kBoxRoom;
+      const std::string name = box_name(node);
+      Box box{.y = y, .width = svg_text_width(name) + 16, .row = row};
+      box.x = head_of(node) >= 0       ? left + head_of(node) * kColumn
+              : name == "feed_forward" ? lane
+                                       : (left + lane - box.width) / 2;
+      boxes[node] = box;
     }
-    widest = std::max(widest, x - kCircuitEdge);
-    y -= kCircuitLevel;
+    ++row;
   }
   const double bottom = top + kCircuitLevel * static_cast<double>(levels.size() - 1) + kBoxHeight;
-  std::string out = svg_page(widest + 2 * kCircuitEdge, bottom + 2 * kCircuitEdge);
+  std::string out = svg_page(std::max(right, kCircuitEdge + 1.2 * svg_text_width(title)) + kCircuitEdge,
+                             bottom + 2 * kCircuitEdge);
   out += svg_text(kCircuitEdge, kCircuitEdge + 14, title, "font-size=\"14\" font-weight=\"bold\"");
   out += svg_text(kCircuitEdge, kCircuitEdge + 14 + kSvgTextLine,
                   "Edges to queries blue, keys red, values green, others grey; against the answer dashed.",
@@ -106,10 +123,14 @@ std::string draw_circuit(const CircuitReport& circuit) {
       if (to == boxes.end()) continue;  // a head of the group that writes into nothing of the circuit
       const double x1 = from.x + from.width / 2, x2 = to->second.x + to->second.width / 2;
       const double y1 = from.y, y2 = to->second.y + kBoxHeight, bend = (y1 - y2) / 2;
+      // Those that pass other rows go around them: to queries and keys on the left, others on the right.
+      const bool leftwards = edge.input == CircuitInput::kQueries || edge.input == CircuitInput::kKeys;
+      const double aside =
+          (leftwards ? -1 : 1) * std::min(kLongestBend, kBendOfRow * (to->second.row - from.row - 1));
       out += fmt::format(
           "<path d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"{}\" "
           "stroke-width=\"{:.2f}\" stroke-opacity=\"0.6\"{}><title>{}</title></path>\n",
-          x1, y1, x1, y1 - bend, x2, y2 + bend, x2, y2, colour_of_input(edge.input),
+          x1, y1, x1 + aside, y1 - bend, x2 + aside, y2 + bend, x2, y2, colour_of_input(edge.input),
           0.5 + kCircuitWidest * std::abs(edge.score) / strongest,
           edge.score < 0 ? " stroke-dasharray=\"4 3\"" : "",
           xml_text(fmt::format("{} -> {}: {:.3f}", edge.from, edge.to, edge.score)));
