@@ -31,9 +31,9 @@ class InspectedTextReader {
  public:
   using Remark = std::function<void(const std::string&)>;
   /// languages: of a translator, language_pair().
-  InspectedTextReader(const ModelFolder& folder, const Remark& remark, const LanguagePair& languages)
+  InspectedTextReader(const ModelFolder& folder, Remark remark, const LanguagePair& languages)
       : folder_(folder),
-        remark_(remark),
+        remark_(std::move(remark)),
         languages_(languages),
         longest_(static_cast<size_t>(folder.model->facts().max_positions)) {}
 
@@ -53,7 +53,7 @@ class InspectedTextReader {
                       const ReadLinesOptions& options, const std::vector<std::vector<Word>>& words) const;
 
   const ModelFolder& folder_;
-  const Remark& remark_;
+  Remark remark_;
   LanguagePair languages_;
   size_t longest_;  // tokens that the model reads
 };
