@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     const mh::ModelFolder folder = mh::load_model_folder(argv[1]);
     const std::string text = text_of(folder, std::strtoul(argv[2], nullptr, 10));
     const int rounds = argc > 3 ? std::atoi(argv[3]) : 9;
-    const mh::Observation seen = mh::observe_text(folder, text, {}, {.keep = {}});
+    const mh::Observation seen = mh::observe_text(folder, text, {}, {.tokens_alone = true});
     const auto tokens = std::ssize(seen.target.ids);
     const std::vector<std::pair<const char*, std::function<void()>>> runs = {
         {"pass", [&] { mh::TextPass(*folder.model, seen).logits(); }},

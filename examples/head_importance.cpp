@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "usage: %s MODEL TEXT\n", argv[0]), 2;
   try {
     const mh::ModelFolder folder = mh::load_model_folder(argv[1]);
-    const mh::Observation seen = mh::observe_text(folder, argv[2], {}, {.keep = {}});
+    const mh::Observation seen = mh::observe_text(folder, argv[2], {}, {.tokens_alone = true});
     mh::SiteValues values;
     values.watch("*.gates");
     mh::TextPass pass(*folder.model, seen, {.sites = &values, .mode = mh::Tape::Mode::kRecordValues});

@@ -47,6 +47,7 @@
 #include "multihead/heads/reports/pictures/draw_heads.h"
 #include "multihead/heads/reports/pictures/heat_map.h"
 #include "multihead/heads/sites/observe_text.h"
+#include "multihead/heads/sites/site_gradients.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/heads/sites/text_pass.h"
 #include "multihead/heads/steering/heads_steer.h"

@@ -37,4 +37,10 @@ auto read_given(const GivenTexts& given, const OnTexts& on_texts, const OnIds& o
 Observation observe_given(const LoadedModel& loaded, const GivenText& text, const std::string& target,
                           const ObserveTextOptions& options);
 
+/// Of some texts of a list, of which the first is its text `first`: each thread reads its own. targets: one for each, or none.
+/// Remarks are told by the calling thread.
+std::vector<Observation> observe_each(const LoadedModel& loaded, const std::vector<GivenText>& texts,
+                                      const std::vector<std::string>& targets, int64_t first,
+                                      const ObserveTextOptions& options);
+
 }  // namespace mh::python

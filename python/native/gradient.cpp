@@ -80,7 +80,7 @@ Slopes of_log_probability(const LoadedModel& loaded, const GivenText& text, cons
                           const TextLanguages& languages, std::optional<int> position,
                           const std::vector<std::string>& at, Sites* changed) {
   const Observation seen = observe_given(
-      loaded, text, target, {.keep = {}, .sites = changed, .remark = warn, .languages = languages});
+      loaded, text, target, {.tokens_alone = true, .sites = changed, .remark = warn, .languages = languages});
   SiteValues values;
   for (const std::string& pattern : at) values.watch(pattern);
   SitesInTurn sites(changed, values);
@@ -180,8 +180,8 @@ struct AskedLabel {
 };
 Slopes of_label(const LoadedModel& loaded, const GivenText& text, const AskedLabel& asked,
                 const std::vector<std::string>& at, Sites* changed) {
-  const Observation seen =
-      observe_given(loaded, text, {}, {.keep = {}, .sites = changed, .remark = warn, .pair = asked.second});
+  const Observation seen = observe_given(
+      loaded, text, {}, {.tokens_alone = true, .sites = changed, .remark = warn, .pair = asked.second});
   SiteValues values;
   for (const std::string& pattern : at) values.watch(pattern);
   SitesInTurn sites(changed, values);

@@ -265,6 +265,7 @@ void add_model(nb::module_& module) {
   add_parameters(model);
   add_observation(module, model);
   add_gradient(model);
+  add_site_gradients(model);
   add_analyses(model);
   add_check(module, model);
   add_steering(module, model);

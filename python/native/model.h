@@ -89,6 +89,8 @@ void add_parameters(nb::class_<LoadedModel>& model);
 void add_observation(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds gradient to Model.
 void add_gradient(nb::class_<LoadedModel>& model);
+/// Adds site_gradients to Model.
+void add_site_gradients(nb::class_<LoadedModel>& model);
 /// Adds the analyses of heads to Model, as JSON.
 void add_analyses(nb::class_<LoadedModel>& model);
 /// Adds Direction, and direction and steer to Model.

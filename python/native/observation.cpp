@@ -12,7 +12,6 @@
 #include "call.h"
 #include "given_text.h"
 #include "model.h"
-#include "multihead/base/thread_pool.h"
 #include "multihead/heads/sites/observe_text.h"
 
 namespace mh::python {
@@ -45,7 +44,7 @@ std::unique_ptr<Seen> observe(const LoadedModel& loaded, const GivenText& text, 
   });
 }
 
-/// Of some texts of a list, of which the first is its text `first`: each thread reads its own.
+/// Of some texts of a list, of which the first is its text `first`.
 std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded, const std::vector<GivenText>& texts,
                                                int64_t first, const Language& source_language,
                                                const Language& target_language,
@@ -53,22 +52,13 @@ std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded, const 
   return long_call([&] {
     Sites* changed = sites_of(edits, loaded);
     const std::vector<std::string> names = sites_named(loaded.model().sites(), sites);
-    std::vector<std::unique_ptr<Seen>> all(texts.size());
-    std::vector<std::vector<std::string>> remarks(texts.size());  // told by the calling thread
-    parallel_for(std::ssize(texts), [&](int64_t i) {
-      const auto text = static_cast<size_t>(i);
-      const auto remark = [&](const std::string& line) { remarks[text].push_back(line); };
-      all[text] = std::make_unique<Seen>();
-      all[text]->observation = observe_given(loaded, texts[text], {},
-                                             {.keep = sites,
-                                              .sites = changed,
-                                              .number = first + i,
-                                              .remark = remark,
-                                              .languages = {source_language, target_language}});
-      all[text]->sites = names;
-    });
-    for (const auto& of_text : remarks) {
-      for (const std::string& line : of_text) warn(line);
+    std::vector<std::unique_ptr<Seen>> all;
+    for (Observation& seen :
+         observe_each(loaded, texts, {}, first,
+                      {.keep = sites, .sites = changed, .languages = {source_language, target_language}})) {
+      all.push_back(std::make_unique<Seen>());
+      all.back()->observation = std::move(seen);
+      all.back()->sites = names;
     }
     return all;
   });

@@ -122,7 +122,7 @@ def test_numbers_of_numpy_are_numbers(demo: mh.Model) -> None:
         (lambda demo: demo.decode(["a"]), "`ids`: expected a list of whole numbers, got str in it"),
         (lambda demo: demo.decode(np.ones(2)), "`ids`: expected a whole number, got float"),
         (lambda demo: demo.tokenize(["a"]), "`text`: expected text, got list"),
-        (lambda demo: demo.gradient([SENTENCES[0]], at="*"), "`text`: expected text or a list of token ids, got str in it"),
+        (lambda demo: demo.gradient(["a", 1], at="*"), "`texts`: expected text, a list of .* or a list of either, got int in it"),
         (lambda demo: mh.set_threads("4"), "`threads`: expected a whole number, got str"),
         (lambda demo: demo.embed("a \ud800"), "`texts`: .*, got half a character, the surrogate U.D800"),
         (lambda demo: demo.translate(x for x in ("a", 2)), "`texts`: expected text, got int"),

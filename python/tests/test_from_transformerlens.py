@@ -31,6 +31,7 @@ def test_page_runs(there: dict[str, Any]) -> None:
     for name in ("ablated", "mean_ablated", "steered"):
         assert np.abs(there[name].logits - there["found"].logits).max() > 1e-3, name
     assert there["difference"] == there["found"].logits[there["dog"]] - there["found"].logits[there["cat"]]
+    assert there["difference_slopes"][0].value == pytest.approx(there["difference"], abs=1e-5)
     assert len(there["table"]) == len(there["model"].heads)
 
 

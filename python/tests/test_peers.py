@@ -123,3 +123,34 @@ def test_slopes_of_gates_are_those_of_torch(minilm: mh.Model, encoder: tuple[Any
     torch.nn.functional.cosine_similarity(vector, fixed, dim=0).backward()
     for layer, gate in enumerate(gates):
         np.testing.assert_allclose(found[f"encoder.{layer}.self_attention.gates"][0], gate.grad.numpy(), atol=1e-5)
+
+
+def test_slopes_of_sites_are_those_of_torch() -> None:
+    """Of a direction in the stream and of a difference of two logits, at the last token of two texts, by the stream below and by
+    what heads give: torch's by autograd, through hooks.
+    """
+    folder = golden("generate/gpt2")
+    model, peer = mh.load(folder), transformers.GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
+    peer = peer.double().eval()
+    texts, dog, cat = ["the small dog sees a cat .", "two dogs run ."], 5, 3
+    along = np.random.default_rng(1).standard_normal(model.d_model).astype(np.float32)
+    sites = ["decoder.1.input", "decoder.1.self_attention.heads"]
+    for of, numbers in (("decoder.1.output", along), ("decoder.logits", {dog: 1, cat: -1})):
+        found = model.gradient(texts, of=of, along=numbers, position=-1, at=sites)
+        for text, slopes in zip(texts, found, strict=True):
+            kept: list[Any] = []
+
+            def keep(_: Any, inputs: Any, kept: list[Any] = kept) -> None:
+                inputs[0].retain_grad()
+                kept.append(inputs[0])
+
+            layer = peer.transformer.h[1]
+            hooks = [module.register_forward_pre_hook(keep) for module in (layer, layer.attn.c_proj, peer.transformer.h[2])]
+            logits = peer(torch.tensor([model.tokenize(text).ids])).logits[0, -1]
+            value = logits[dog] - logits[cat] if of == "decoder.logits" else kept[2][0, -1] @ torch.tensor(along).double()
+            value.backward()
+            for hook in hooks:
+                hook.remove()
+            assert slopes.value == pytest.approx(value.item(), abs=1e-4)
+            for site, there in zip(sites, kept, strict=False):
+                np.testing.assert_allclose(slopes[site], there.grad[0].numpy(), atol=1e-4, err_msg=f"{of} by {site}")

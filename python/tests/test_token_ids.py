@@ -143,7 +143,7 @@ def test_without_a_tokenizer() -> None:
         (lambda gpt2, _: gpt2.generate([5] * 10**4), "prompt 1: expected at most "),
         (lambda gpt2, _: gpt2.observe([5] * 10**4), "text 1: expected at most .* tokens, as many as the model reads, got 10000"),
         (lambda gpt2, _: gpt2.next([]), "`text`: expected text or a list of token ids, got no ids at all"),
-        (lambda gpt2, _: gpt2.gradient([], at="*"), "`text`: expected text or a list of token ids, got no ids at all"),
+        (lambda gpt2, _: gpt2.gradient([], at="*"), "`texts`: of='log_probability' takes one text at a time"),
         (lambda gpt2, _: gpt2.score([[5, 6], []]), "`texts`: expected .*, got no ids at all in it"),
         (lambda gpt2, _: gpt2.embed(np.array([], np.int64)), "`texts`: expected .*, got no ids at all"),
         (lambda gpt2, _: gpt2.next(["a"]), "`text`: expected text or a list of token ids, got str in it"),

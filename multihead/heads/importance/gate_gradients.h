@@ -12,6 +12,7 @@
 
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/importance/score_pass.h"
+#include "multihead/heads/sites/site_gradients.h"
 
 namespace mh {
 
@@ -20,9 +21,6 @@ struct GateGradients {
   Tensor gradients;             // [texts, heads]
   double score = 0;             // the sum over texts
 };
-
-/// Larger batches take more memory for what is recorded, and no less time.
-inline constexpr int64_t kMostGradientTokens = 256;
 
 struct GateGradientOptions {
   int64_t max_batch_tokens = kMostGradientTokens;  // at most that many are read at once

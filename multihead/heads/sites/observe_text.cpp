@@ -56,6 +56,7 @@ void shift_text(const EncoderDecoder& model, const std::string& text, Observatio
 /// What the model has inside while it reads the tokens of `seen`.
 void observe(const Model& model, const ObserveTextOptions& options, Observation& seen) {
   seen.attentions = model.attentions();
+  if (options.tokens_alone) return;
   for (const std::string& pattern : options.keep) seen.values.keep(pattern);
   SitesInTurn sites(options.sites, seen.values);
   TextPass(model, seen, {.sites = &sites}).call_output_sites();

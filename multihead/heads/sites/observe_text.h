@@ -66,6 +66,8 @@ std::string weights_site(const HeadName& head);
 struct ObserveTextOptions {
   /// Names or patterns of the sites whose values are kept.
   std::vector<std::string> keep = {"*.weights.*"};
+  /// Reads the text, and makes a translation where there is none, but runs no pass that shows the sites: nothing is kept.
+  bool tokens_alone = false;
   Sites* sites = nullptr;  // called before values are kept, e.g. SiteValues that mute heads
   /// For `sites`: which text of a list this is, where a caller observes one after the other; none: it is alone.
   std::optional<int64_t> number = std::nullopt;

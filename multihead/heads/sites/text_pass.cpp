@@ -7,25 +7,30 @@
 
 namespace mh {
 
-TextPass::TextPass(const Model& model, const Observation& seen, const TextPassOptions& options)
+TextPass::TextPass(const Model& model, std::span<const Observation* const> seen,
+                   const TextPassOptions& options)
     : model_(model),
       tape_(options.mode),
       context_{.tape = tape_, .sites = options.sites},
-      translates_(seen.targets != TargetsRead::kNone) {
+      translates_(seen.front()->targets != TargetsRead::kNone) {
   if (options.sites != nullptr) model.check(*options.sites);
   const ModelFacts facts = model.facts();
   const bool causal = model.kind() == ModelKind::kCausal;
-  const ObservedTokens& read = causal ? seen.target : seen.source;
-  check_ids({&read.ids, 1}, {.what = "source",
-                             .longest = facts.max_positions,
-                             .vocabulary = facts.vocabulary_read(),
-                             .may_be_empty = false});
-  text_.add(read.ids, 0, read.types);
-  if (translates_) target_.add(seen.target.ids, 0);
-  const std::vector<int32_t>& predicted = translates_ ? seen.predicted.ids : read.ids;
-  for (size_t i = causal ? 1 : 0; i < predicted.size(); ++i) {
-    rows_.push_back(static_cast<int32_t>(causal ? i - 1 : i));
-    tokens_.push_back(predicted[i]);
+  for (const Observation* const text : seen) {
+    const ObservedTokens& read = causal ? text->target : text->source;
+    check_ids({&read.ids, 1}, {.what = "source",
+                               .longest = facts.max_positions,
+                               .vocabulary = facts.vocabulary_read(),
+                               .may_be_empty = false});
+    text_.add(read.ids, text_.ragged.sequences(), read.types);
+    if (translates_) target_.add(text->target.ids, target_.ragged.sequences());
+    const Ragged& last = (translates_ ? target_ : text_).ragged;
+    const int32_t begin = last.begin(last.sequences() - 1);
+    const std::vector<int32_t>& predicted = translates_ ? text->predicted.ids : read.ids;
+    for (size_t i = causal ? 1 : 0; i < predicted.size(); ++i) {
+      rows_.push_back(begin + static_cast<int32_t>(causal ? i - 1 : i));
+      tokens_.push_back(predicted[i]);
+    }
   }
   states_ = model.read(context_, text_.view(), translates_ ? target_.view() : Sequences());
 }
