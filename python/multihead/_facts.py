@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from . import _errors, _native
 from ._arguments import checked
@@ -112,9 +112,6 @@ class ModelFacts:
 
     def _can_words(self) -> str:
         return ", ".join(self.can) or "read no text, since its files have no tokenizer"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a model cannot be pickled; give the other process the folder, and load it there: multihead.load(path)")
 
     def _edits(self) -> _native.Edits | None:
         """The edits of this moment."""

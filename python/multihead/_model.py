@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import Any, Literal
 
 from . import _native
 from ._arguments import checked
+from ._errors import FormatError
 from ._facts import Precision
 from ._folders import model_path
 from ._inside import Inside
@@ -23,7 +24,18 @@ class Model(TextTasks, NextTokens, Inside, Numbers):
     Each method takes one text or a list of texts, and returns one result or a list. Any number of threads may use a model at
     once. Numbers are float32. A method that this kind of model does not have raises UsageError that says what it can do.
     Texts that are too long are cut, and words that the tokenizer does not know counted; a ``multihead.Remark`` warning says so.
+    A pickled model is where it was read from, and is read from there again (docs/python.md).
     """
+
+    def __reduce__(self) -> Any:
+        opened = self._native
+        return _reopened, (opened.place, opened.precision, opened.weights, opened.removed, self._name)
+
+    def __copy__(self) -> Model:
+        return Model(self._native, self._name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self.__copy__()  # nothing in it changes
 
     @checked
     def save(
@@ -52,6 +64,15 @@ class Model(TextTasks, NextTokens, Inside, Numbers):
         docs/heads/prune.md says which heads have to stay."""
         names = listed(heads, "heads")
         return Model(self._native.pruned(names), f"{self._name}, pruned")
+
+
+def _reopened(place: str, precision: str, weights: str, removed: list[str], name: str) -> Model:
+    """A model that was pickled. Raises MissingFileError where it is gone, FormatError on other weights."""
+    native = _native.Model(place, precision)
+    if native.weights != weights:
+        hashes = f"(SHA-256 {native.weights[:12]}...) than the model that was pickled ({weights[:12]}...)"
+        raise FormatError(f"{place} has other weights {hashes}; load it again")
+    return Model(native.pruned(removed) if removed else native, name)
 
 
 @checked

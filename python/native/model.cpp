@@ -9,6 +9,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +20,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/sentence_modules.h"
+#include "multihead/folders/shipped_folder.h"
 #include "multihead/folders/weights_hash.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/kernels/product_kernels.h"
@@ -95,11 +98,17 @@ std::unique_ptr<LoadedModel> without_heads(const LoadedModel& whole, const std::
         "this model has lost heads already; name all of them at once, or save it and load it again");
   std::vector<HeadPattern> patterns;
   for (const std::string& head : heads) patterns.emplace_back(head);
-  ModelFolder folder = load_model_folder(whole.path());
+  ModelFolder folder = load_model_folder(whole.place());
   const PrunePlan plan = plan_pruning(*folder.model, patterns);
   folder.model = prune_heads(*folder.model, plan);
-  return std::make_unique<LoadedModel>(whole.path(), std::move(folder), plan.removed_heads(),
+  return std::make_unique<LoadedModel>(whole.place(), std::move(folder), plan.removed_heads(),
                                        whole.precision());
+}
+
+std::string place_of(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return is_shipped(path) || error ? path : whole.lexically_normal().string();
 }
 
 /// With how its sentences become vectors; where they cannot, `why_not` says why.
@@ -122,6 +131,7 @@ LoadedModel::LoadedModel(const std::string& path, PrecisionChoice precision)
 LoadedModel::LoadedModel(const std::string& path, ModelFolder folder, std::vector<HeadName> removed,
                          PrecisionChoice precision)
     : path_(path),
+      place_(place_of(path)),
       precision_(precision),
       model_(with_vectors(path, std::move(folder), no_vectors_)),
       removed_(std::move(removed)) {
@@ -228,6 +238,15 @@ void add_model(nb::module_& module) {
           },
           "heads"_a)
       .def_prop_ro("path", &LoadedModel::path)
+      .def_prop_ro("place", &LoadedModel::place)
+      .def_prop_ro("weights",
+                   [](const LoadedModel& loaded) { return long_call([&] { return loaded.weights(); }); })
+      .def_prop_ro("removed",
+                   [](const LoadedModel& loaded) {
+                     std::vector<std::string> names;
+                     for (const HeadName& head : loaded.removed()) names.push_back(head.name());
+                     return names;
+                   })
       .def_prop_ro("precision", [](const LoadedModel& loaded) { return precision_name(loaded.precision()); })
       .def_prop_ro("kind",
                    [](const LoadedModel& loaded) { return name_of(loaded.model().kind(), kModelKindNames); })

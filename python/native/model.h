@@ -32,6 +32,8 @@ class LoadedModel {
               PrecisionChoice precision);
 
   const std::string& path() const { return path_; }
+  /// The same from wherever the process is then: an absolute path; "demo" of the shipped model.
+  const std::string& place() const { return place_; }
   PrecisionChoice precision() const { return precision_; }
   const ModelFolder& folder() const { return model_.folder(); }
   const Model& model() const { return *folder().model; }
@@ -54,7 +56,7 @@ class LoadedModel {
   const std::vector<std::string>& vector_remarks() const { return vector_remarks_; }
 
  private:
-  std::string path_;
+  std::string path_, place_;
   PrecisionChoice precision_;
   std::string no_vectors_;  // why; empty: there are
   ScoredModel model_;       // a folder alone where there are none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import shutil
@@ -465,10 +466,49 @@ def test_finds_models_of_the_cache(tmp_path: Path, demo: mh.Model, monkeypatch: 
         assert str(tmp_path) in str(raised.value) and "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("what", [lambda demo: demo, lambda demo: demo.observe("two dogs run .")])
+@pytest.mark.parametrize("what", [lambda demo: demo.parameters, lambda demo: demo.observe("two dogs run .")])
 def test_refuses_to_be_pickled(demo: mh.Model, what: Any) -> None:
     with pytest.raises(TypeError, match="cannot be pickled; "):
         pickle.dumps(what(demo))
+
+
+def test_pickles_as_where_it_is(demo: mh.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a path that was relative, with its precision and without heads that were removed."""
+    demo.save(tmp_path / "copy")
+    monkeypatch.chdir(tmp_path)
+    heads = ["encoder.0.self_attention.1", "decoder.1.cross_attention.2"]
+    models = [demo, mh.load("copy", precision="near"), mh.load("copy").prune(heads)]
+    with models[0].edit(mute="encoder.*"):  # belongs to this block alone
+        written = [pickle.dumps(model) for model in models]
+    monkeypatch.chdir("/")
+    assert len(models[1].prune(heads).heads) == 22  # which reads the folder, too
+    for model, bytes_ in zip(models, written, strict=True):
+        assert len(bytes_) < 1000
+        again = pickle.loads(bytes_)
+        assert repr(again) == repr(model) and again.heads == model.heads
+        assert again.translate(SENTENCES) == model.translate(SENTENCES)
+
+
+def test_pickled_refuses_other_weights(demo: mh.Model, tmp_path: Path) -> None:
+    demo.save(tmp_path / "copy")
+    written = pickle.dumps(mh.load(tmp_path / "copy"))
+    demo.save(tmp_path / "copy", dtype="bfloat16")
+    with pytest.raises(mh.FormatError, match=r"copy has other weights \(SHA-256 .{12}\.\.\.\) than the model that") as raised:
+        pickle.loads(written)
+    assert "\n" not in str(raised.value)
+    shutil.rmtree(tmp_path / "copy")
+    with pytest.raises(mh.MissingFileError, match="copy"):
+        pickle.loads(written)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_copies_share_the_weights_but_no_edits(demo: mh.Model, copied: Any) -> None:
+    other = copied(demo)
+    assert np.shares_memory(other.W_E, demo.W_E)
+    plain = demo.score(SENTENCES[1], "zwei Hunde laufen .")
+    with demo.edit(mute="encoder.*"):
+        assert copied(demo).score(SENTENCES[1], "zwei Hunde laufen .") == plain == other.score(SENTENCES[1], "zwei Hunde laufen .")
+        assert demo.score(SENTENCES[1], "zwei Hunde laufen .") != plain
 
 
 def test_refuses_what_is_no_text(demo: mh.Model) -> None:

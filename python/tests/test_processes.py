@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import platform
 import resource
@@ -38,6 +39,18 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+def embedded(model: mh.Model, text: str) -> list[float]:
+    return [float(x) for x in model.embed(text)]
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_works_in_processes_that_are_spawned() -> None:
+    model = mh.load(golden("sentences/modes"))
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        found = pool.starmap(embedded, [(model, text) for text in SENTENCES], chunksize=1)
+    np.testing.assert_array_equal(found, model.embed(SENTENCES))
 
 
 LONG = {
