@@ -1,6 +1,7 @@
 #include "multihead/kernels/norm.h"
 
 #include <cmath>
+#include <limits>
 
 #include "multihead/kernels/simd.h"
 
@@ -55,7 +56,9 @@ void norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, f
                                          return hn::MulAdd(centred, centred, sum);
                                        },
                                        [&](int64_t c) { return (from[c] - mean) * (from[c] - mean); });
-    const float inverse = 1.0f / std::sqrt(variance + epsilon);
+    // Where squares are too large for float32, no number: else every such row would become 0, and nobody would know.
+    const float inverse =
+        std::isinf(variance) ? std::numeric_limits<float>::quiet_NaN() : 1.0f / std::sqrt(variance + epsilon);
     const auto inverse_vector = hn::Set(d, inverse);
     int64_t c = 0;
     for (; c + lanes <= x.cols; c += lanes) {

@@ -188,8 +188,11 @@ TEST(AddedValues, AreRefusedOrBlamedInOneLine) {
   EXPECT_THAT(nothing.unread(),
               testing::ElementsAre("nothing read what was added at site 'decoder.1.output', position 999"));
   AddedWave{.site = "decoder.0.output", .columns = model.facts().d_model, .strength = 3e38f}.put(huge);
-  EXPECT_THAT([&] { generate(model, prompts, {.sites = &huge}); },
-              ThrowsMessage<Error>(HasSubstr("put into it may be too large")));
+  SiteValues large;  // finite, but not the squares that a norm adds up
+  AddedWave{.site = "decoder.0.output", .columns = model.facts().d_model, .strength = 1e25f}.put(large);
+  for (SiteValues* values : {&huge, &large})
+    EXPECT_THAT([&] { generate(model, prompts, {.sites = values}); },
+                ThrowsMessage<Error>(HasSubstr("put into it may be too large")));
 }
 
 }  // namespace
