@@ -72,6 +72,7 @@ TEST_P(PrunedFolder, KeepsTheFirstNumbers) {
   EXPECT_EQ(config_in(scratch / "once")["pruned_heads"], nlohmann::json({{"0", {1}}}));
   EXPECT_FALSE(config_in(scratch / "once").contains("multihead_heads"));
   EXPECT_EQ(once.model->attentions().front().heads, heads - 1);
+  EXPECT_THAT(once.remark(), testing::Not(HasSubstr("pruned_heads")));  // which was obeyed
   save_model_folder(scratch / "same", once);
   EXPECT_EQ(config_in(scratch / "same")["pruned_heads"], nlohmann::json({{"0", {1}}}));
   pruned_again(once, scratch / "twice", {1});

@@ -136,13 +136,16 @@ FolderPlan read_plan(std::string_view json, std::string_view name) {
   const auto document = parse_json_strictly(with_family_names(json, name), name);
   const Family& family = family_of(document, name);
   KnownKeys keys = family.keys();
-  const KeyFindings found = keys.add(keys_of_every_config()).look_at(document, name);
+  KeyFindings found = keys.add(keys_of_every_config()).look_at(document, name);
   found.throw_if_refused();
   says_int8(document, name);  // refuses other quantised weights
   const std::string fields = document.dump();
   FolderPlan plan = family.read(fields, name);
   if (document.contains(kOwnHeads)) plan.own_heads = read_own_heads(fields, name);
-  if (plan.prunes_heads) plan.pruned_heads = read_pruned_heads(fields, name);
+  if (plan.prunes_heads) {
+    plan.pruned_heads = read_pruned_heads(fields, name);
+    std::erase(found.unused, "pruned_heads");
+  }
   if (!found.unused.empty()) plan.remarks.insert(plan.remarks.begin(), found.remark());
   return plan;
 }
