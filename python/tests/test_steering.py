@@ -46,9 +46,11 @@ def test_of_a_head_and_of_files(demo: mh.Model, tmp_path: Path) -> None:
     assert of_file.head == 2 and of_file.numbers.shape == (24,)
     contribution = mh.heads.direction(demo, TOWARD, site="encoder.0.self_attention.contributions.3")
     assert contribution.site == "encoder.0.self_attention.output"
-    with demo.edit(mute="encoder.0.self_attention.3"):
-        muted = mh.heads.direction(demo, TOWARD, site="encoder.0.self_attention.contributions.3", at="encoder.1.output")
-    assert muted.length == 0 and muted.site == "encoder.1.output"
+    with demo.edit(gate={"encoder.0.self_attention.3": 0.5}):
+        halved = mh.heads.direction(demo, TOWARD, site="encoder.0.self_attention.contributions.3", at="encoder.1.output")
+    assert halved.length == pytest.approx(0.5 * contribution.length, rel=1e-5) and halved.site == "encoder.1.output"
+    with demo.edit(mute="encoder.0.self_attention.3"), pytest.raises(mh.UsageError, match="the direction is 0"):
+        mh.heads.direction(demo, TOWARD, site="encoder.0.self_attention.contributions.3")
 
 
 def test_an_edit_adds_it(demo: mh.Model) -> None:

@@ -138,6 +138,10 @@ SteerDirection make_direction(const ModelFolder& folder, const DirectionTexts& t
                                                       : reader.mean(texts.away, "away");
   for (size_t c = 0; c < toward.size(); ++c)
     direction.numbers(0, static_cast<int64_t>(c)) = static_cast<float>(toward[c] - away[c]);
+  if (direction.length() == 0)
+    throw UsageError(
+        fmt::format("the direction is 0, since the texts do not differ at '{}'; take others, or another site",
+                    texts.site));
   direction.row_length = reader.mean_length();
   direction.weights = weights_hash(folder);
   direction.made = made_in_words(texts, reader.rows());

@@ -108,7 +108,8 @@ TEST(MakeDirection, ReadsTheModelAsItIsEdited) {
   SiteValues muted, of_second;
   muted.mute("decoder.1.self_attention.*");
   const DirectionTexts texts{.toward = kToward, .away = kAway, .site = "decoder.1.self_attention.heads"};
-  EXPECT_EQ(make_direction(folder, texts, {.sites = &muted}).length(), 0);
+  EXPECT_THAT([&] { make_direction(folder, texts, {.sites = &muted}); },
+              ThrowsMessage<UsageError>(HasSubstr("the direction is 0")));
   of_second.replace({.site = "decoder.1.self_attention.heads", .sequence = 3, .numbers = Tensor(1, 21)});
   SteerDirection plain = make_direction(folder, texts),
                  edited = make_direction(folder, texts, {.sites = &of_second});
@@ -137,6 +138,8 @@ TEST(MakeDirection, SaysInOneLineWhatIsWrong) {
   refused({.toward = {"a"}, .site = "decoder.1.self_attention.heads", .head = 1, .at = site},
           "`at`: 'decoder.1.output' has 21 columns, and the direction that 'decoder.1.self_attention.heads' "
           "gives has 7");
+  refused({.toward = {"a"}, .away = {"a"}, .site = site},
+          "the direction is 0, since the texts do not differ");
   refused({.toward = {"a"}, .site = site, .at = "decoder.5.output"}, "no site 'decoder.5.output'");
 }
 
