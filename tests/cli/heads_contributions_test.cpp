@@ -97,7 +97,8 @@ TEST_F(HeadsContributions, RefusesWhatDoesNotFitInOneLine) {
   expect_refused(contributions("--text 'the dog' --token 1"),
                  "a token is named for a classifier of tokens alone");
   expect_refused(contributions(asked + "--mute encoder.9.self_attention.0"), "encoder.9");
-  expect_refused(contributions_of("sentences/dense", "--text 'two dogs'"), "has no tokens; give a text");
+  expect_refused(contributions_of("sentences/dense", "--text 'two dogs'"),
+                 "--answer is missing: this model makes vectors");
 }
 
 }  // namespace

@@ -155,6 +155,9 @@ PatchTexts read_texts(const SentenceModel& model, const PatchQuestion& question,
 }
 
 void check_answer_text(const char* field, const std::string& text) {
+  if (text.empty())
+    throw UsageError(fmt::format(
+        "`{}` is missing: this model makes vectors; give the text with whose vector the cosine is", field));
   if (text.find_first_not_of(" \t\n") == std::string::npos)
     throw UsageError(fmt::format("`{}`: '{}' has no tokens; give a text", field, text));
 }
