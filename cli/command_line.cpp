@@ -26,6 +26,10 @@ bool is_flag(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && word != "--" && (word[1] < '0' || word[1] > '9');
 }
 
+bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 std::vector<Flag*> given_flags(const Verb& verb) {
   std::vector<Flag*> given = verb.all_flags();
   std::erase_if(given, [](const Flag* flag) { return flag->times == 0; });
@@ -92,6 +96,8 @@ class Reader {
         if (needed) throw UsageError(fmt::format("{} needs a value, but {} follows", name, next));
         return;
       }
+      const bool fits = flag.own_words.empty() || is_one_of(next, flag.own_words);
+      if (taken >= flag.least && !fits) return;
       if (taken >= flag.least &&
           (is_flag(next) || next == "--" || verb_->verb(next) != nullptr || keeps_room()))
         return;
@@ -140,6 +146,8 @@ void check_value(const Flag& flag, const std::string& value) {
   for (const Flag::Check& check : flag.checks) {
     if (wrong.empty()) wrong = check(value);
   }
+  if (wrong.empty() && !flag.own_words.empty() && !is_one_of(value, flag.own_words))
+    wrong = fmt::format("expected {} or nothing, got {}", fmt::join(flag.own_words, ", "), value);
   if (wrong.empty() && value.empty() && !flag.takes_empty)
     wrong = fmt::format("expected {}, got nothing", what_is_expected(flag));
   if (!wrong.empty()) throw UsageError(flag.get_name() + ": " + wrong);

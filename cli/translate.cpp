@@ -1,6 +1,7 @@
 // multihead translate: a line in, its translation out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -18,8 +19,10 @@
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/folders/alignment_heads.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/generate/translate.h"
+#include "multihead/heads/measures/heads_alignment.h"
 #include "multihead/heads/sites/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/tasks/translate_into.h"
@@ -35,9 +38,13 @@ struct TranslateFlags {
   AlignOptions align;
   SettingFlags search, alignment_of;
   const Flag* n_best = nullptr;
-  bool greedy = false, alignment = false, token_ids = false, strict = false, to_column = false;
+  std::string alignment_by = {};  // "auto", or empty
+  const Flag* alignment = nullptr;
+  bool greedy = false, token_ids = false, strict = false, to_column = false;
   HeadChangeFlags changes;
 
+  bool aligns() const { return alignment->count() > 0; }
+  bool chooses_heads() const { return !alignment_by.empty(); }
   bool best_only() const { return n_best->count() == 0; }
 };
 
@@ -62,7 +69,7 @@ std::string output_of(const std::vector<Hypothesis>& hypotheses, size_t number, 
     } else {
       lines += translation;
     }
-    if (flags.alignment && (!flags.best_only() || !hypotheses.empty()))
+    if (flags.aligns() && (!flags.best_only() || !hypotheses.empty()))
       lines += " ||| " + alignment_text(hypothesis);
     lines += '\n';
   }
@@ -115,8 +122,9 @@ class Run {
         changed_(changed) {}
 
   void all() {
-    LineBlock wanted;
-    if (reader_->is_terminal()) wanted.wait = std::chrono::milliseconds(0);
+    LineBlock usual;
+    if (reader_->is_terminal()) usual.wait = std::chrono::milliseconds(0);
+    LineBlock wanted = must_choose() ? lines_to_choose_from(usual) : usual;
     Block block;
     while (!reader_->ended()) {
       block.first += block.lines.size();
@@ -128,6 +136,10 @@ class Run {
       if (flags_.to_column) block.targets = take_target_column(folder_, block.lines, from);
       block.sources = text_.sources_to_translate(block.lines, from);
       if (reader_->is_terminal()) tell_unknown(text_);
+      if (must_choose()) {
+        choose_heads(block);
+        wanted = usual;
+      }
       write(translated(block));
     }
     tell_unknown(text_);
@@ -136,6 +148,36 @@ class Run {
   }
 
  private:
+  bool must_choose() const { return flags_.chooses_heads() && !flags_.options.align; }
+
+  /// Of a pipe they are waited for, so that the choice depends on the lines alone.
+  LineBlock lines_to_choose_from(const LineBlock& usual) const {
+    if (alignment_heads_of(folder_)) return usual;
+    if (reader_->is_terminal()) {
+      throw UsageError(
+          "--alignment auto chooses heads by the first lines, which a terminal has not yet; let "
+          "`multihead heads alignment --no-gold --save` write them into the model's folder");
+    }
+    return {.max_lines = static_cast<size_t>(kPairsWhileTranslating), .wait = std::chrono::hours(24)};
+  }
+
+  void choose_heads(const Block& block) {
+    const bool blank = std::all_of(block.sources.begin(), block.sources.end(),
+                                   [](const std::vector<int32_t>& source) { return source.empty(); });
+    if (blank) return;  // there is nothing to align yet
+    WithoutGoldOptions options{.read = {}, .pairs = kPairsWhileTranslating};
+    options.read.observe.sites = changed_;
+    options.read.remark = [](const std::string& line) { remark(line); };
+    flags_.options.align = aligners_for(folder_, block.sources, options, [&](size_t first) {
+      TranslateOptions greedy = flags_.options;
+      greedy.search.beam_size = greedy.search.n_best = 1;
+      greedy.sites = changed_;
+      const auto part = [&](const auto& all) { return std::span(all).first(std::min(first, all.size())); };
+      return translate_into(folder_, translator_, part(block.sources), part(block.targets), greedy,
+                            part(block.prefixes));
+    });
+  }
+
   std::string translated(const Block& block) {
     std::string output;
     if (flags_.changes.compare)
@@ -190,9 +232,11 @@ class Run {
 void run(TranslateFlags& flags) {
   flags.search.take(flags.options);
   flags.alignment_of.take(flags.align);
+  if (flags.chooses_heads() && (flags.align.layer != -1 || flags.align.head != -1))
+    throw UsageError("--alignment auto chooses the heads; leave out --alignment-layer and --alignment-head");
   if (flags.greedy) flags.options.search.beam_size = 1;
   ChangedHeads changed = changed_heads(flags.changes);
-  if (flags.alignment) flags.options.align = flags.align;
+  if (flags.aligns() && !flags.chooses_heads()) flags.options.align = flags.align;
 
   const ModelFolder folder = load_model(flags.model);
   folder.translator();  // that it is one
@@ -237,9 +281,14 @@ void add_translate(Verb& app) {
       ->excludes(verb->get_option("--to"))
       ->excludes(prefix)
       ->group("Languages");
-  auto* alignment = verb->add_flag(
-      "--alignment", flags->alignment,
-      "Append the word alignment: ||| 0-0 2-1 ..., positions of source and target tokens from 0");
+  auto* alignment =
+      verb->add_option("--alignment", flags->alignment_by,
+                       "Append the word alignment: ||| 0-0 2-1 ..., positions of source and target tokens "
+                       "from 0; auto: by the heads that the model's folder names, or by those that the "
+                       "first 100 lines show to align")
+          ->may_have({"auto"})
+          ->type_name("auto");
+  flags->alignment = alignment;
   flags->alignment_of.add(*verb, flags->align);
   for (const char* of_alignment : {"--alignment-layer", "--alignment-head"})
     verb->get_option(of_alignment)->needs(alignment);

@@ -33,6 +33,8 @@ struct Flag {
   /// It takes so many values each time.
   Flag* expected(size_t from, size_t to) { return least = from, most = to, this; }
   Flag* expected(size_t values) { return expected(values, values); }
+  /// It may have one of these words behind it, and no others: what else follows is an argument.
+  Flag* may_have(std::vector<std::string> words) { return own_words = std::move(words), expected(0, 1); }
   /// It may be given again, with one value each time.
   Flag* again() { return may_repeat = true, expected(1); }
   Flag* check(Check check) { return checks.push_back(std::move(check)), this; }
@@ -59,6 +61,7 @@ struct Flag {
   std::string title;           // of its group in help
   std::string setting;         // its name in the visit() that it comes from; empty: it comes from none
   size_t least = 1, most = 1;  // values each time
+  std::vector<std::string> own_words;  // may_have(); empty: a value may be anything
   bool may_repeat = false, is_required = false, takes_empty = false;
   bool is_rare = false;  // only --help-all shows it
   std::vector<Check> checks;

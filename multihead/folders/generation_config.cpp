@@ -18,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char *kAlignmentHeads = "alignment_heads", *kAlignmentQuery = "alignment_query";
 constexpr int32_t kAnyId = std::numeric_limits<int32_t>::max();
 
 /// The document, with words for what is wrong with it.
@@ -145,6 +146,29 @@ std::optional<int32_t> length(const GenerationFile& file, const char* key, const
   return counted ? std::optional(std::max(low, *counted - 1)) : std::nullopt;
 }
 
+std::optional<AligningHeads> alignment_heads(const GenerationFile& file) {
+  constexpr const char* kForm = "a list of heads, each [layer, head]";
+  const json* list = file.list(kAlignmentHeads);
+  if (list == nullptr) return std::nullopt;
+  AligningHeads found;
+  for (const json& one : *list) {
+    const auto is_number = [](const json& number) {
+      return number.is_number_integer() && number.get<int64_t>() >= 0 && number.get<int64_t>() <= kAnyId;
+    };
+    if (!one.is_array() || one.size() != 2 || !is_number(one[0]) || !is_number(one[1]))
+      file.refuse(kAlignmentHeads, kForm, one);
+    found.heads.push_back({one[0].get<int32_t>(), one[1].get<int32_t>()});
+  }
+  if (found.heads.empty()) file.refuse(kAlignmentHeads, kForm, *list);
+  if (const json* query = file.find(kAlignmentQuery)) {
+    const auto named =
+        query->is_string() ? value_named(query->get<std::string>(), kAlignedQueryNames) : std::nullopt;
+    if (!named) file.refuse(kAlignmentQuery, R"("predicts" or "reads")", *query);
+    found.query = *named;
+  }
+  return found;
+}
+
 EarlyStopping early_stopping(const GenerationFile& file) {
   constexpr const char* kKey = "early_stopping";
   const json* found = file.find(kKey);
@@ -184,6 +208,7 @@ GenerationConfig read_generation_config(std::string_view json, std::string_view 
     config.max_length = length(file, "max_new_tokens", "max_length", 1);
     config.forced_first = forced_first(file, facts.vocabulary);
     config.forced_last = forced_last(file, facts.vocabulary);
+    config.alignment = alignment_heads(file);
   }
   return config;
 }
@@ -210,6 +235,32 @@ void GenerationConfig::complete(GenerateOptions& options) const {
   fill(options.length_penalty, length_penalty);
 }
 
+namespace {
+
+void put_alignment_heads(nlohmann::ordered_json& document, const AligningHeads& heads) {
+  auto list = nlohmann::ordered_json::array();
+  for (const AligningHead& one : heads.heads) list.push_back({one.layer, one.head});
+  document[kAlignmentHeads] = list;
+  if (heads.query != AlignedQuery::kPredicts)
+    document[kAlignmentQuery] = name_of(heads.query, kAlignedQueryNames);
+}
+
+}  // namespace
+
+std::string with_alignment_heads(std::string_view json, std::string_view name, const AligningHeads& heads) {
+  auto document = nlohmann::ordered_json::parse(without_alignment_heads(json, name));
+  put_alignment_heads(document, heads);
+  return document.dump(2) + "\n";
+}
+
+std::string without_alignment_heads(std::string_view json, std::string_view name) {
+  const GenerationFile is_an_object(json, name);
+  auto document = nlohmann::ordered_json::parse(json);
+  document.erase(kAlignmentHeads);
+  document.erase(kAlignmentQuery);
+  return document.dump(2) + "\n";
+}
+
 std::string write_generation_config(const EncoderDecoderConfig& config, const GenerationConfig& search) {
   nlohmann::ordered_json document;
   document["decoder_start_token_id"] = config.decoder_start_id;
@@ -230,6 +281,7 @@ std::string write_generation_config(const EncoderDecoderConfig& config, const Ge
   if (search.min_length) document["min_length"] = *search.min_length + 1;
   if (search.length_penalty) document["length_penalty"] = *search.length_penalty;
   if (search.no_repeat_ngram) document["no_repeat_ngram_size"] = *search.no_repeat_ngram;
+  if (search.alignment) put_alignment_heads(document, *search.alignment);
   return document.dump(2) + "\n";
 }
 

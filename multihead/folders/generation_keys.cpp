@@ -145,13 +145,16 @@ std::string generation_remark(std::string_view json, std::string_view name, cons
   const std::string start = fmt::format("[{}]", facts.start_id),
                     end = fmt::format("[{0}, [{0}]]", facts.eos_id);
   if (translates) {
-    keys.add({.obeyed = {"forced_bos_token_id", "forced_eos_token_id", "num_beams", "min_length",
-                         "min_new_tokens", "max_length", "max_new_tokens"},
-              .rules = {{.key = "do_sample", .harmless = "[false]"},
-                        {.key = "renormalize_logits", .harmless = "[false]"},  // scores would be others
-                        {.key = "decoder_start_token_id", .harmless = start}}});
+    keys.add(
+        {.obeyed = {"forced_bos_token_id", "forced_eos_token_id", "num_beams", "min_length", "min_new_tokens",
+                    "max_length", "max_new_tokens", "alignment_heads", "alignment_query"},
+         .rules = {{.key = "do_sample", .harmless = "[false]"},
+                   {.key = "renormalize_logits", .harmless = "[false]"},  // scores would be others
+                   {.key = "decoder_start_token_id", .harmless = start}}});
   } else {
-    keys.add({.rules = {{.key = "max_length"},  // how long a text may be says each call
+    keys.add({.rules = {{.key = "alignment_heads"},  // of cross-attention, which there is none of
+                        {.key = "alignment_query"},
+                        {.key = "max_length"},  // how long a text may be says each call
                         {.key = "max_new_tokens"},
                         {.key = "min_length", .harmless = "[0]"},
                         {.key = "min_new_tokens", .harmless = "[0]"},
@@ -170,12 +173,16 @@ std::string generation_remark(std::string_view json, std::string_view name, cons
                     "count here as no defaults; the options of the call say how words are chosen");
 }
 
-std::string generation_part(std::string_view config, std::string_view name) {
+std::string generation_part(std::string_view config, std::string_view name, TokenIds ids) {
   auto document = parse_json_strictly(config, name);
   if (!document.is_object()) return std::string(config);
   nlohmann::json part = nlohmann::json::object();
   for (const std::string_view key : kGenerationNames) {
     if (const auto found = document.find(key); found != document.end()) part[std::string(key)] = *found;
+  }
+  for (const char* const key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+    if (const auto found = document.find(key); ids == TokenIds::kToo && found != document.end())
+      part[key] = *found;
   }
   return part.dump();
 }

@@ -17,8 +17,10 @@ std::span<const std::string_view> generation_key_names();
 /// starts with `name`.
 std::string generation_remark(std::string_view json, std::string_view name, const ModelFacts& facts);
 
+enum class TokenIds { kLeftOut, kToo };
 /// Returns those keys of a config.json that are a GenerationConfig's, as JSON: transformers takes them where there is no
-/// generation_config.json. Throws FormatError that starts with `name`.
-std::string generation_part(std::string_view config, std::string_view name);
+/// generation_config.json. kToo: with eos_token_id and the like. Throws FormatError that starts with `name`.
+std::string generation_part(std::string_view config, std::string_view name,
+                            TokenIds ids = TokenIds::kLeftOut);
 
 }  // namespace mh

@@ -57,6 +57,10 @@ struct GenerationConfig {
   std::optional<int32_t> forced_first = {};
   /// forced_eos_token_id, the last token of a translation that reaches the longest length; a list of several is none.
   std::optional<int32_t> forced_last = {};
+  /// alignment_heads, as Whisper's file has them: heads of cross-attention whose mean weights align. Beside them alignment_query, a
+  /// key of ours, where it is not "predicts". None: the file does not say. Whether the model has them check_heads() says
+  /// (generate/align.h).
+  std::optional<AligningHeads> alignment = {};
 
   /// Adds to the options of a translator's search, or of a text that goes on, what is said here of it, where they say nothing
   /// themselves.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,11 +15,13 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/generation_config.h"
 #include "multihead/folders/int8_matrices.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/pruned_heads.h"
 #include "multihead/folders/write_parameters.h"
 #include "multihead/io/config.h"
+#include "multihead/nn/attention_place.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
@@ -174,11 +177,28 @@ FolderContents contents_as_read(const SavedModel& saved, const SaveOptions& opti
     at.names = {std::move(name)};
     return at;
   };
-  contents.small_files = [&source] { return small_files_of(source); };
+  contents.small_files = [saved] {
+    auto small = small_files_of(*saved.folder->source);
+    if (small.contains(kGenerationConfigFile))
+      small[kGenerationConfigFile] = saved_generation_config(*saved.folder, saved.model);
+    return small;
+  };
   contents.config = [plan, as_read, saved, format, options](const std::vector<std::string>& own_files) {
     return saved_config(*plan, *as_read, saved, format, options, own_files);
   };
   return contents;
+}
+
+std::string saved_generation_config(const ModelFolder& read, const Model& now) {
+  const FolderSource& source = *read.source;
+  std::string text = source.read(kGenerationConfigFile);
+  if (!read.generation.alignment) return text;
+  const std::unique_ptr<Model> as_read = make_model(source.tensors(), source.plan());
+  const HeadsOfAttentions changed = changed_heads_of(*as_read, now);
+  const bool crosses = std::any_of(changed.begin(), changed.end(), [&](const auto& one) {
+    return now.place(one.first).kind == AttentionKind::kCross;
+  });
+  return crosses ? without_alignment_heads(text, source.path_of(kGenerationConfigFile)) : text;
 }
 
 std::string with_number_type(std::string config, NumberType type) {

@@ -12,6 +12,10 @@ namespace mh {
 /// Throws UsageError on a model that was not read from files.
 FolderContents contents_as_read(const SavedModel& saved, const SaveOptions& options);
 
+/// The generation_config.json of the folder that a model was read from, without alignment_heads where the model has other heads of
+/// cross-attention now: their numbers would mean others. REQUIRES: the folder has that file.
+std::string saved_generation_config(const ModelFolder& read, const Model& now);
+
 /// Sets the type of the numbers: "torch_dtype" was its name before transformers 5.
 std::string with_number_type(std::string config, NumberType type);
 

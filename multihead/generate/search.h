@@ -133,6 +133,24 @@ struct AlignmentPoint {
   bool operator==(const AlignmentPoint&) const = default;
 };
 
+/// Which row of weights stands for target token t: that of the query that predicts it, or of the next one, which has just read it.
+enum class AlignedQuery { kPredicts, kReads };
+inline constexpr EnumNames<AlignedQuery> kAlignedQueryNames = {{"predicts", AlignedQuery::kPredicts},
+                                                               {"reads", AlignedQuery::kReads}};
+
+/// A head of a decoder's cross-attention; both numbers count from 0.
+struct AligningHead {
+  int32_t layer = 0, head = 0;
+  bool operator==(const AligningHead&) const = default;
+};
+
+/// Heads whose mean weights align.
+struct AligningHeads {
+  std::vector<AligningHead> heads = {};
+  AlignedQuery query = AlignedQuery::kPredicts;
+  bool operator==(const AligningHeads&) const = default;
+};
+
 struct Hypothesis {
   std::vector<int32_t> tokens = {};  // without the end token
   bool ended = true;           // by its end token; false: it stopped, or was cut off at the longest length

@@ -55,7 +55,7 @@ Tokenizers tokenizers_of(const SavedModel& saved, const SaveOptions& options) {
 std::string generation_config_of(const EncoderDecoder& model, const ModelFolder* read) {
   if (read == nullptr || read->source == nullptr)
     return write_generation_config(model.config(), {.early_stopping = EarlyStopping::kTrue});
-  if (read->source->has(kGenerationConfigFile)) return read->source->read(kGenerationConfigFile);
+  if (read->source->has(kGenerationConfigFile)) return saved_generation_config(*read, model);
   return write_generation_config(model.config(), read->generation);
 }
 

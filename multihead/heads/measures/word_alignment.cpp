@@ -14,28 +14,42 @@ namespace {
 
 using Links = std::set<std::pair<int32_t, int32_t>>;
 
-/// source_of[t]: the word that target word t goes with; -1: none.
-void count(AlignmentScore& score, std::span<const int32_t> source_of, const Links& gold) {
-  score.gold += static_cast<int64_t>(gold.size());
-  std::set<int32_t> aligned;
-  for (const auto& link : gold) aligned.insert(link.second);
-  score.support += static_cast<int64_t>(aligned.size());
-  for (size_t t = 0; t < source_of.size(); ++t) {
-    if (source_of[t] < 0) continue;
-    ++score.made;
-    if (!gold.contains({source_of[t], static_cast<int32_t>(t)})) continue;
-    ++score.right;
-    ++score.found;
-  }
-}
-
 Links links_of(const Alignment& alignment) {
   return {alignment.begin(), alignment.end()};
 }
 
-/// Of each target word; -1: it goes with nothing, as those that were cut do.
-std::vector<int32_t> strongest(ConstMatrixView weights, const WordOfToken& word_of_query, int32_t query_words,
-                               const WordOfToken& word_of_key) {
+Tensor mean_of_heads(const BatchWeights& batch, int s) {
+  const ConstMatrixView first = batch.matrix(s, 0);
+  Tensor mean(first.rows, first.cols);
+  for (int h = 0; h < batch.heads(); ++h) {
+    const ConstMatrixView of_head = batch.matrix(s, h);
+    for (int64_t i = 0; i < mean.rows(); ++i) {
+      for (int64_t j = 0; j < mean.cols(); ++j)
+        mean(i, j) += of_head(i, j) / static_cast<float>(batch.heads());
+    }
+  }
+  return mean;
+}
+
+}  // namespace
+
+void AlignmentScore::add(std::span<const int32_t> source_of, const Alignment& alignment) {
+  const Links links = links_of(alignment);
+  gold += std::ssize(links);
+  std::set<int32_t> aligned;
+  for (const auto& link : links) aligned.insert(link.second);
+  support += std::ssize(aligned);
+  for (size_t t = 0; t < source_of.size(); ++t) {
+    if (source_of[t] < 0) continue;
+    ++made;
+    if (!links.contains({source_of[t], static_cast<int32_t>(t)})) continue;
+    ++right;
+    ++found;
+  }
+}
+
+std::vector<int32_t> strongest_sources(ConstMatrixView weights, const WordOfToken& word_of_query,
+                                       int32_t query_words, const WordOfToken& word_of_key) {
   const auto key_words = static_cast<int32_t>(words_read(word_of_key));
   // All that is no word counts as one more key: a word that looks there most goes with nothing.
   WordOfToken keys = word_of_key;
@@ -54,20 +68,12 @@ std::vector<int32_t> strongest(ConstMatrixView weights, const WordOfToken& word_
   return found;
 }
 
-Tensor mean_of_heads(const BatchWeights& batch, int s) {
-  const ConstMatrixView first = batch.matrix(s, 0);
-  Tensor mean(first.rows, first.cols);
-  for (int h = 0; h < batch.heads(); ++h) {
-    const ConstMatrixView of_head = batch.matrix(s, h);
-    for (int64_t i = 0; i < mean.rows(); ++i) {
-      for (int64_t j = 0; j < mean.cols(); ++j)
-        mean(i, j) += of_head(i, j) / static_cast<float>(batch.heads());
-    }
-  }
-  return mean;
+WordOfToken words_of_queries(const WordOfToken& target_words, AlignedQuery query) {
+  WordOfToken words = target_words;
+  // Row 0 has read the start token; the last one predicts the end token.
+  words.insert(query == AlignedQuery::kReads ? words.begin() : words.end(), -1);
+  return words;
 }
-
-}  // namespace
 
 void AlignmentScorer::begin(const CorpusBlock& block) {
   gold_ = &block.alignments;
@@ -106,12 +112,12 @@ void AlignmentScorer::weights(const BatchWeights& batch) {
   std::vector<std::vector<std::vector<int32_t>>> found(sequences);  // [sequence][score][target word]
   parallel_for(batch.sequences(), [&](int64_t s) {
     const auto sentence = static_cast<size_t>(batch.sentences[static_cast<size_t>(s)]);
-    WordOfToken predicted = gold_->target_words[sentence], read = predicted;
-    predicted.push_back(-1);        // the end token
-    read.insert(read.begin(), -1);  // the start token
+    const WordOfToken& target = gold_->target_words[sentence];
+    const WordOfToken predicted = words_of_queries(target, AlignedQuery::kPredicts),
+                      read = words_of_queries(target, AlignedQuery::kReads);
     const Tensor mean = mean_of_heads(batch, static_cast<int>(s));
     for (const AlignmentScore& score : scores) {
-      found[static_cast<size_t>(s)].push_back(strongest(
+      found[static_cast<size_t>(s)].push_back(strongest_sources(
           score.head == AlignmentScore::kMeanOfHeads ? mean.view()
                                                      : batch.matrix(static_cast<int>(s), score.head),
           score.query == AlignedQuery::kPredicts ? predicted : read, gold_->target_sizes[sentence],
@@ -119,8 +125,8 @@ void AlignmentScorer::weights(const BatchWeights& batch) {
     }
   });
   for (size_t s = 0; s < sequences; ++s) {
-    const Links gold = links_of(gold_->alignments[static_cast<size_t>(batch.sentences[s])]);
-    for (size_t i = 0; i < scores.size(); ++i) count(scores[i], found[s][i], gold);
+    const Alignment& gold = gold_->alignments[static_cast<size_t>(batch.sentences[s])];
+    for (size_t i = 0; i < scores.size(); ++i) scores[i].add(found[s][i], gold);
   }
 }
 

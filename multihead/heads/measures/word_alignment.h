@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/data/alignment.h"
+#include "multihead/generate/search.h"
 #include "multihead/heads/corpus/observe_corpus.h"
+#include "multihead/heads/sites/words.h"
 
 namespace mh {
 
 struct GoldAlignments;
-
-/// Which query stands for target word t: the one that predicts it, or the one that has just read it.
-enum class AlignedQuery { kPredicts, kReads };
 
 struct AlignmentScore {
   static constexpr int kMeanOfHeads = -1;
@@ -34,6 +34,8 @@ struct AlignmentScore {
   int64_t right = 0;  // of these: links of the gold alignment
   int64_t gold = 0;   // links of the gold
 
+  /// Adds a sentence. source_of[t]: the source word that target word t goes with; -1: none.
+  void add(std::span<const int32_t> source_of, const Alignment& alignment);
   std::string name() const {
     return attention + "." + (head == kMeanOfHeads ? std::string("mean") : std::to_string(head));
   }
@@ -49,6 +51,14 @@ struct AlignmentScore {
     return made + gold > 0 ? 1 - 2 * static_cast<double>(right) / static_cast<double>(made + gold) : 1;
   }
 };
+
+/// The source word that each target word looks at most, by weights of tokens [queries, keys]; -1: none, because the keys that are no
+/// word have more, or the word was cut. word_of_query: words_of_queries().
+std::vector<int32_t> strongest_sources(ConstMatrixView weights, const WordOfToken& word_of_query,
+                                       int32_t query_words, const WordOfToken& word_of_key);
+/// The word that each row of the decoder stands for, which reads the start token and the target. target_words: of each token of
+/// the target.
+WordOfToken words_of_queries(const WordOfToken& target_words, AlignedQuery query);
 
 class AlignmentScorer : public CorpusObserver {
  public:

@@ -16,9 +16,6 @@ const char* direction_key(Direction direction) {
   if (direction == Direction::kToHead) return "to_head";
   return direction == Direction::kToDependent ? "to_dependent" : "read_by_head";
 }
-const char* query_name(AlignedQuery query) {
-  return query == AlignedQuery::kPredicts ? "predicts" : "reads";
-}
 
 }  // namespace
 
@@ -76,7 +73,7 @@ Json json_of(const AlignmentScore& score) {
     json["offset"] = score.offset;
   } else {
     json["head"] = score.name();
-    json["query"] = query_name(score.query);
+    json["query"] = name_of(score.query, kAlignedQueryNames);
   }
   json["accuracy"] = score.accuracy();
   json["precision"] = score.precision();

@@ -68,6 +68,13 @@ std::string alignment_json(const AlignmentReport& report, const std::string& mod
   add_read(json, report.read);
   json["alignment"] = json_items(report.aligners, [](const AlignmentScore& score) { return json_of(score); });
   json["alignment_baseline"] = json_of(report.baseline);
+  if (report.chosen) {
+    HeadsJson& chosen = json["chosen"] = json_of(report.chosen->score);
+    chosen.erase("offset");  // they are no fixed one
+    chosen["query"] = name_of(report.chosen->heads.query, kAlignedQueryNames);
+    chosen["heads"] = json_items(report.chosen->heads.heads,
+                                 [](const AligningHead& one) -> HeadsJson { return {one.layer, one.head}; });
+  }
   return written(json);
 }
 
