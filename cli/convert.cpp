@@ -250,6 +250,7 @@ void run(const ConvertFlags& flags) {
   const ModelCosts costs_before(folder);
   const LanguageModel* const predicting = flags.target.empty() ? nullptr : &folder.language_model();
   const std::unique_ptr<Model> model = std::exchange(folder.model, plan->run(*folder.model));
+  if (!flags.permute.empty()) folder.generation.alignment.reset();  // its heads have other numbers now
   const Model& made = *folder.model;
   ConvertReport report{.model = flags.model,
                        .out = flags.out,

@@ -1,5 +1,5 @@
 """Writes aligners.md of docs/heads/results: python scripts/alignment_results.py TOOL DIR TO. The limits are those of
-docs/heads/results/README.md, which were fixed before the runs. Translators that were trained stay in DIR."""
+docs/heads/results/README.md, which were fixed before the runs. Translators that were trained stay in DIR, and the times of runs."""
 
 import json
 import pathlib
@@ -38,7 +38,8 @@ def compared(label, seed, updates):
         tool("demo", "--out", folder, "--seed", seed, *([] if updates is None else ["--updates", updates]))
     model, test = folder / "model", folder / "corpus/test"
     files = ["-i", f"{test}.en", "--target", f"{test}.de"]
-    by_gold = json.loads(tool("heads", "alignment", model, *files, "--alignment", f"{test}.align", "--json"))["alignment"]
+    report = json.loads(tool("heads", "alignment", model, *files, "--alignment", f"{test}.align", "--json"))
+    by_gold = report["alignment"]
     made = folder / "made.align"
     chosen = json.loads(tool("heads", "alignment", model, *files, "--no-gold", "--pharaoh", made, "--json"))["chosen"]
     single = min((score for score in by_gold if not score["head"].endswith("mean")), key=lambda score: score["error_rate"])
@@ -47,12 +48,19 @@ def compared(label, seed, updates):
         "best": name(single),
         "gold": 100 * single["error_rate"],
         "any": 100 * min(score["error_rate"] for score in by_gold),
-        "offset": 100 * json.loads(tool("heads", "alignment", model, *files, "--alignment", f"{test}.align", "--json"))[
-            "alignment_baseline"]["error_rate"],
+        "offset": 100 * report["alignment_baseline"]["error_rate"],
         "heads": ", ".join(f"{layer}.{head}" for layer, head in chosen["heads"]),
         "query": chosen["query"],
         "chosen": error_rate(links(made), links(pathlib.Path(f"{test}.align"))),
     }
+
+
+def kept(name, make):
+    """What make() gave, of an earlier call too."""
+    path = DIR / f"{name}.json"
+    if not path.exists():
+        path.write_text(json.dumps(make()))
+    return json.loads(path.read_text())
 
 
 def seconds(model, lines, *flags):
@@ -69,7 +77,7 @@ def cost(count):
     lines = DIR / f"lines_{count}"
     lines.write_text("\n".join(text) + "\n")
     arms = [[], ["--alignment"], ["--alignment", "auto"]]
-    runs = [[seconds(folder / "model", lines, *flags) for flags in arms] for _ in range(RUNS)]
+    runs = [kept(f"seconds_{count}_{run}", lambda: [seconds(folder / "model", lines, *flags) for flags in arms]) for run in range(RUNS)]
     return {
         "lines": count,
         "plain": statistics.median(run[0] for run in runs),

@@ -53,7 +53,7 @@ std::string alignment_table(const AlignmentReport& report, size_t top) {
   if (report.chosen) {
     text += row(report.chosen->heads.heads.size() > 1 ? "chosen, their mean" : "chosen", report.chosen->score,
                 query_name(report.chosen->score));
-    text += fmt::format("\nchosen: {}\n", names_of(report.chosen->heads));
+    text += "\n" + wrapped("chosen: " + names_of(report.chosen->heads));
   }
   return text + "\n" +
          wrapped(

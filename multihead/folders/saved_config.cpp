@@ -192,13 +192,15 @@ FolderContents contents_as_read(const SavedModel& saved, const SaveOptions& opti
 std::string saved_generation_config(const ModelFolder& read, const Model& now) {
   const FolderSource& source = *read.source;
   std::string text = source.read(kGenerationConfigFile);
-  if (!read.generation.alignment) return text;
+  const bool names_heads =
+      read_generation_config(text, source.path_of(kGenerationConfigFile), now.facts()).alignment.has_value();
+  if (!names_heads) return text;
   const std::unique_ptr<Model> as_read = make_model(source.tensors(), source.plan());
   const HeadsOfAttentions changed = changed_heads_of(*as_read, now);
   const bool crosses = std::any_of(changed.begin(), changed.end(), [&](const auto& one) {
     return now.place(one.first).kind == AttentionKind::kCross;
   });
-  return crosses ? without_alignment_heads(text, source.path_of(kGenerationConfigFile)) : text;
+  return crosses || !read.generation.alignment ? without_alignment_heads(text, source.path_of(kGenerationConfigFile)) : text;
 }
 
 std::string with_number_type(std::string config, NumberType type) {

@@ -12,8 +12,9 @@ namespace mh {
 /// Throws UsageError on a model that was not read from files.
 FolderContents contents_as_read(const SavedModel& saved, const SaveOptions& options);
 
-/// The generation_config.json of the folder that a model was read from, without alignment_heads where the model has other heads of
-/// cross-attention now: their numbers would mean others. REQUIRES: the folder has that file.
+/// The generation_config.json of the folder that a model was read from, without alignment_heads where their numbers would mean other
+/// heads: the model has other heads of cross-attention now, or ModelFolder::generation has none any more. REQUIRES: the folder has
+/// that file.
 std::string saved_generation_config(const ModelFolder& read, const Model& now);
 
 /// Sets the type of the numbers: "torch_dtype" was its name before transformers 5.

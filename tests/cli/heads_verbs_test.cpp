@@ -9,6 +9,8 @@
 
 #include "multihead/base/file.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/data/alignment.h"
+#include "multihead/io/lines.h"
 #include "tests/cli/run_tool.h"
 
 namespace mh {
@@ -44,7 +46,8 @@ class HeadsVerbs : public testing::Test {
 TEST_F(HeadsVerbs, TheirTablesFitEightyColumns) {
   for (const std::string& command :
        {"stats demo" + text, "relations demo" + trees, "relations demo" + trees + " --relation det",
-        "relations demo" + trees + " --probe 1", "alignment demo" + text + links}) {
+        "relations demo" + trees + " --probe 1", "alignment demo" + text + links,
+        "alignment demo" + text + " --no-gold"}) {
     const ToolResult result = run_tool("heads " + command);
     EXPECT_EQ(result.status, 0) << command << "\n" << result.err;
     EXPECT_LE(widest_line(result.out), 80) << command << "\n" << result.out;
@@ -155,6 +158,46 @@ TEST_F(HeadsVerbs, RelationsAsJsonHaveBothHalves) {
   EXPECT_EQ(report["relations"][0]["on_half"].size(), 2u);
   EXPECT_EQ(report["probe"]["heads"].size(), 8u) << "those of the encoder";
   EXPECT_GE(report["probe"]["score"], report["random_probe"]["score"]);
+}
+
+TEST_F(HeadsVerbs, AlignmentWithoutGoldIsAsGoodAsTheBestHeadByGold) {
+  const json by_gold =
+      json::parse(run_tool("heads alignment demo" + text + links + " --json").out)["alignment"];
+  double best = 1;
+  for (const json& score : by_gold) {
+    if (!score["head"].get<std::string>().ends_with("mean"))
+      best = std::min(best, score["error_rate"].get<double>());
+  }
+  const std::string made = corpus + "/made.align";
+  const json report =
+      json::parse(run_tool("heads alignment demo" + text + " --no-gold --json --pharaoh '" + made + "'").out);
+  EXPECT_EQ(report["alignment"].size(), by_gold.size());
+  EXPECT_EQ(report["chosen"]["query"], "predicts");
+  EXPECT_FALSE(report["chosen"]["heads"].empty());
+  const auto read = [](const std::string& path) {
+    std::vector<Alignment> all;
+    for (const std::string& line : read_lines(path)) all.push_back(parse_pharaoh(line));
+    return all;
+  };
+  const std::vector<Alignment> found = read(made), gold = read(corpus + "/test.align");
+  ASSERT_EQ(found.size(), gold.size());
+  size_t right = 0, all = 0;
+  for (size_t i = 0; i < gold.size(); ++i) {
+    all += found[i].size() + gold[i].size();
+    for (const auto& link : found[i]) right += std::count(gold[i].begin(), gold[i].end(), link) > 0 ? 1 : 0;
+  }
+  EXPECT_LT(1 - 2 * static_cast<double>(right) / static_cast<double>(all), best + 0.01);
+
+  EXPECT_THAT(run_tool("heads alignment demo" + text + " --no-gold").out,
+              HasSubstr("\nchosen: decoder.1.cross_"));
+  EXPECT_THAT(run_tool("heads alignment demo" + text + links + " --no-gold").err,
+              HasSubstr("--alignment and --no-gold cannot be given together"));
+  for (const char* alone : {"--save", "--pharaoh x", "--pairs 3"}) {
+    EXPECT_THAT(run_tool("heads alignment demo" + text + links + " " + alone).err,
+                HasSubstr("requires --no-gold"));
+  }
+  EXPECT_THAT(run_tool("heads alignment demo" + text + " --no-gold --save").err,
+              HasSubstr("is no folder whose"));
 }
 
 TEST_F(HeadsVerbs, AlignmentFindsTheHeadsThatAlign) {

@@ -164,6 +164,30 @@ TEST_F(TranslateLive, AlignmentFlagsNeedTheAlignment) {
   }
 }
 
+TEST_F(TranslateLive, AlignmentAutoChoosesTheHeads) {
+  const std::string text = "the small dog sees a cat .\n\ntwo dogs run .\nthe woman reads the old book .\n";
+  const std::string file = scratch.write("to_align", text);
+  const std::string best = run_tool("translate demo --alignment auto", text).out;
+  EXPECT_EQ(lines_of(best).size(), 4u);
+  EXPECT_THAT(lines_of(best)[2], HasSubstr(" ||| 0-0 1-1 2-2 3-3"));
+  EXPECT_EQ(run_tool("translate demo --alignment auto -i '" + file + "'").out, best);
+  // Of the words behind the flag it takes its own alone.
+  EXPECT_EQ(run_tool("translate --alignment demo -i '" + file + "'").status, 0);
+  EXPECT_EQ(run_tool("translate demo --alignment=auto -i '" + file + "'").out, best);
+  expect_error(run_tool("translate demo --alignment=all", "a"), 2, "expected auto or nothing, got all");
+  expect_error(run_tool("translate demo --alignment auto --alignment-head 1", "a"), 2,
+               "leave out --alignment-layer");
+  EXPECT_EQ(run_tool("translate demo --alignment auto", "\n\n").out, "\n\n");
+
+  const std::string own = scratch / "aligned";
+  ASSERT_EQ(run_tool("convert demo --dtype float32 --out '" + own + "'").status, 0);
+  ASSERT_EQ(run_tool("heads alignment '" + own + "' --no-gold --save -i '" + file + "'").status, 0);
+  EXPECT_THAT(scratch.read("aligned/generation_config.json"), HasSubstr("alignment_heads"));
+  EXPECT_EQ(run_tool("translate '" + own + "' --alignment auto", text).out, best);
+  ASSERT_EQ(run_tool("convert '" + own + "' --permute 1,0,2,3 --out '" + own + "2'").status, 0);
+  EXPECT_THAT(scratch.read("aligned2/generation_config.json"), testing::Not(HasSubstr("alignment_heads")));
+}
+
 TEST_F(TranslateLive, ComparesWithAndWithoutHeads) {
   const std::string verb = "translate '" + folder + "' --max-length 9 ", head = "decoder.0.cross_attention.1";
   std::string text;

@@ -158,5 +158,45 @@ TEST_F(TranslateTest, AlignmentsFollowTheLargestWeight) {
   EXPECT_THROW(translate(model, sources, {.align = AlignOptions{.head = 5}}), UsageError);
 }
 
+TEST_F(TranslateTest, AlignmentsOfSeveralHeadsFollowTheirMeanInEitherRow) {
+  const auto sources = random_sources(9, {7, 3, 5});
+  const std::vector<std::vector<int32_t>> targets{{9, 4, 11, 6}, {3, 8}, {}},
+      longer{{9, 4, 11, 6, 5}, {3, 8, 5}, {5}};
+  Batch batch;
+  for (const auto& source : sources) batch.add(source, 0);
+  Tape tape;
+  const Context context{.tape = tape};
+  const AligningHeads all{.heads = {{2, 0}, {2, 1}, {2, 2}, {2, 3}, {2, 4}}};
+  EXPECT_EQ(align(model, context, batch.view(), targets, {.heads = all}),
+            align(model, context, batch.view(), targets));
+  EXPECT_EQ(align(model, context, batch.view(), targets, {.heads = {.heads = {{0, 3}}}}),
+            align(model, context, batch.view(), targets, {.layer = 0, .head = 3}));
+  // The row that reads token t is the one that predicts what comes behind it.
+  AligningHeads two{.heads = {{0, 3}, {1, 2}}};
+  auto behind = align(model, context, batch.view(), longer, {.heads = two});
+  two.query = AlignedQuery::kReads;
+  for (auto& of_sentence : behind) {
+    std::erase_if(of_sentence, [](const AlignmentPoint& point) { return point.target == 0; });
+    for (AlignmentPoint& point : of_sentence) --point.target;
+  }
+  EXPECT_EQ(align(model, context, batch.view(), targets, {.heads = two}), behind);
+  // Of a target that fills the model no row reads the last token.
+  const std::vector<std::vector<int32_t>> longest(3, std::vector<int32_t>(41, 7));
+  for (const auto& of_sentence : align(model, context, batch.view(), longest, {.heads = two})) {
+    for (const AlignmentPoint& point : of_sentence) EXPECT_LT(point.target, 40);
+  }
+  const auto message = [&](const AligningHeads& heads) {
+    try {
+      align(model, context, batch.view(), targets, {.heads = heads});
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message({.heads = {{1, 0}, {3, 0}}}),
+              HasSubstr("layers of the decoder from 0 to 2, got [3, 0]"));
+  EXPECT_THAT(message({.heads = {{0, 5}}}), HasSubstr("heads of layer 0 from 0 to 4, got [0, 5]"));
+}
+
 }  // namespace
 }  // namespace mh
