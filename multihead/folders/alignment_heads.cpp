@@ -20,10 +20,10 @@ namespace mh {
 void check_can_save_alignment_heads(const ModelFolder& folder) {
   std::error_code none;
   if (folder.shipped || !std::filesystem::is_directory(folder.path, none)) {
-    throw UsageError(
-        fmt::format("{} is no folder whose {} could be written; `multihead convert --dtype float32` writes it as one",
-                    folder.shipped ? "the model that comes with multihead" : folder.path.string(),
-                    kGenerationConfigFile));
+    throw UsageError(fmt::format(
+        "{} is no folder whose {} could be written; `multihead convert --dtype float32` writes it as one",
+        folder.shipped ? "the model that comes with multihead" : folder.path.string(),
+        kGenerationConfigFile));
   }
   check_can_write_file(folder.path / kGenerationConfigFile);
 }

@@ -200,7 +200,9 @@ std::string saved_generation_config(const ModelFolder& read, const Model& now) {
   const bool crosses = std::any_of(changed.begin(), changed.end(), [&](const auto& one) {
     return now.place(one.first).kind == AttentionKind::kCross;
   });
-  return crosses || !read.generation.alignment ? without_alignment_heads(text, source.path_of(kGenerationConfigFile)) : text;
+  return crosses || !read.generation.alignment
+             ? without_alignment_heads(text, source.path_of(kGenerationConfigFile))
+             : text;
 }
 
 std::string with_number_type(std::string config, NumberType type) {

@@ -39,7 +39,7 @@ const std::map<std::string, Rooms>& arrows() {
       {"check", {"heads/sites"}},
       {"heads/corpus", {"heads/sites"}},
       {"heads/conversion", {"heads/sites"}},
-      {"heads/measures", {"heads/corpus", "heads/conversion"}},
+      {"heads/measures", {"heads/corpus", "heads/conversion", "evaluate"}},
       {"heads/importance", {"heads/corpus"}},
       {"heads/attribution", {"heads/corpus"}},
       {"heads/patching", {"heads/sites"}},

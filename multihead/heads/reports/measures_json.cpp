@@ -72,8 +72,9 @@ std::string alignment_json(const AlignmentReport& report, const std::string& mod
     HeadsJson& chosen = json["chosen"] = json_of(report.chosen->score);
     chosen.erase("offset");  // they are no fixed one
     chosen["query"] = name_of(report.chosen->heads.query, kAlignedQueryNames);
-    chosen["heads"] = json_items(report.chosen->heads.heads,
-                                 [](const AligningHead& one) -> HeadsJson { return {one.layer, one.head}; });
+    chosen["heads"] = json_items(report.chosen->heads.heads, [](const AligningHead& one) -> HeadsJson {
+      return {one.layer, one.head};
+    });
   }
   return written(json);
 }
