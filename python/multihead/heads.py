@@ -21,6 +21,6 @@ from ._heads_steering import direction, steer
 from ._steering import Direction
 
 __all__ = [
-    "Direction", "alignment", "attribution", "circuit", "circuits", "compare", "contributions", "direction", "faithfulness", "importance",
-    "lens", "patch", "pruning_curve", "relations", "similar", "stats", "steer", "where",
+    "Direction", "alignment", "attribution", "circuit", "circuits", "compare", "contributions", "direction", "faithfulness",
+    "importance", "lens", "patch", "pruning_curve", "relations", "similar", "stats", "steer", "where",
 ]  # fmt: skip

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import multihead as mh
 import pytest
+
+import multihead as mh
 
 DOG, CAT = "the small dog sees a cat .", "the small cat sees a cat ."
 PAIR = (DOG, CAT, "Hund", "Katze", "der kleine")
