@@ -78,7 +78,7 @@ def view(
         max_size: largest page, in MB (1 to 1024).
         walk: an attention, e.g. encoder.0.self_attention, or the number of a layer: add a walk through it, step by step, on the
             first text.
-        importance: importance and attribution, which take longest.
+        importance: importance, attribution, contributions and lens, which take longest.
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.
         target: of a translator, a translation for each text; without: the greedy ones.

@@ -48,13 +48,18 @@ TEST(View, SaysWhatCountsUnlessToldNotTo) {
   EXPECT_EQ(run["evidence"]["importance"]["heads"].size(), 24u);
   EXPECT_EQ(run["evidence"]["ablation"]["heads"].size(), 24u);
   EXPECT_TRUE(run["texts"][0]["attribution"]["tokens"][0]["scores"].contains("rollout"));
+  EXPECT_EQ(run["texts"][0]["contributions"]["answer"]["text"], run["texts"][0]["attribution"]["token"]);
+  EXPECT_EQ(run["texts"][0]["lens"]["says"], "words");
   const json header = page_of("--no-importance"), without = header["runs"][0];
   EXPECT_TRUE(without["evidence"]["importance"].is_null());
   EXPECT_TRUE(without["evidence"]["ablation"].is_null());
-  EXPECT_TRUE(without["texts"][0]["attribution"].is_null());
+  for (const char* analysis : {"attribution", "contributions", "lens"})
+    EXPECT_TRUE(without["texts"][0][analysis].is_null()) << analysis;
   EXPECT_THAT(header["made"]["command"].get<std::string>(), HasSubstr("--no-importance"));
   const json muted = page_of("--mute encoder.0.self_attention.1")["runs"][0];
-  EXPECT_THAT(muted["texts"][0]["attribution"]["why"].get<std::string>(), HasSubstr("Heads are changed"));
+  for (const char* analysis : {"attribution", "contributions"})
+    EXPECT_THAT(muted["texts"][0][analysis]["why"].get<std::string>(), HasSubstr("Heads are changed"));
+  EXPECT_TRUE(muted["texts"][0]["lens"].contains("values"));
   EXPECT_FALSE(muted["evidence"]["ablation"].is_null());
 }
 

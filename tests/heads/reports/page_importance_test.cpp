@@ -13,6 +13,7 @@
 #include "multihead/heads/importance/heads_importance.h"
 #include "multihead/heads/reports/page/heads_page.h"
 #include "multihead/heads/reports/page/page_attribution.h"
+#include "multihead/heads/reports/page/page_texts.h"
 #include "tests/heads/reports/read_page.h"
 #include "tests/support/places.h"
 
@@ -95,7 +96,7 @@ TEST(PageImportance, NeedsAnAttributionForEachText) {
         page.add_run({.name = "model",
                       .folder = &model.folder(),
                       .evidence = {.stats = R"({"heads": []})"},
-                      .attributions = no_attributions({texts[0]}, "why")},
+                      .attributions = none_of_each_text({texts[0]}, "why")},
                      texts);
       },
       testing::ThrowsMessage<FormatError>(HasSubstr("1 attributions for 2 texts")));

@@ -25,6 +25,15 @@ constexpr int64_t kManyTokens = 200;
 /// Beside roots, queries and keys are kept of the first texts as long as they take no more, in bytes.
 constexpr size_t kMostProducts = size_t{3} << 20;
 
+/// What a run may have of each text, and the field of the text that it becomes.
+struct TextAnalysis {
+  const char *field, *things;
+  std::vector<std::string> PageRun::*of;
+};
+constexpr TextAnalysis kTextAnalyses[] = {{"attribution", "attributions", &PageRun::attributions},
+                                          {"contributions", "contributions", &PageRun::contributions},
+                                          {"lens", "lenses", &PageRun::lenses}};
+
 /// With a decoder a classifier is shown as a translator is.
 const char* family_of(const ModelFolder& folder) {
   if (folder.model->stack_configs().size() > 1) return "translator";
@@ -178,9 +187,12 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (text.source.empty()) throw FormatError("a text is empty; give one with words");
   }
   if (texts.empty()) throw FormatError("there is no text; give one");
-  if (!run.attributions.empty() && run.attributions.size() != texts.size())
-    throw FormatError(fmt::format("{} attributions for {} texts; give one for each", run.attributions.size(),
-                                  texts.size()));
+  for (const TextAnalysis& analysis : kTextAnalyses) {
+    const size_t count = (run.*analysis.of).size();
+    if (count != 0 && count != texts.size())
+      throw FormatError(
+          fmt::format("{} {} for {} texts; give one for each", count, analysis.things, texts.size()));
+  }
   const HeadsJson evidence = json_of(run.evidence);
   const bool opens = data_->runs.empty();  // the page opens at this run
   if (opens && !options_.head.empty()) {
@@ -221,8 +233,8 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (focuses) keep.push_back(weights_site(opened));
     Observation seen;
     json["texts"].push_back(data_->text(run, texts[t], static_cast<int64_t>(t), keep, maps, seen));
-    json["texts"].back()["attribution"] =
-        run.attributions.empty() ? HeadsJson() : parsed(run.attributions[t]);
+    for (const auto& [field, things, of] : kTextAnalyses)
+      json["texts"].back()[field] = (run.*of).empty() ? HeadsJson() : parsed((run.*of)[t]);
     if (focuses) data_->query = Data::focus(seen, opened, evidence);
     if (walks)
       json["walk"] = json_of_walk(trace_attention(*folder.model, run.walk, seen.values), data_->numbers);

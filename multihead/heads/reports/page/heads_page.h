@@ -47,6 +47,8 @@ struct PageRun {
   PageEvidence evidence = {};
   /// By text, JSON as page_attributions() gives it (heads/reports/page/page_attribution.h); empty: none.
   std::vector<std::string> attributions = {};
+  /// In the same way as page_contributions() and page_lenses() give them (page_contributions.h, page_lens.h).
+  std::vector<std::string> contributions = {}, lenses = {};
   /// The attention of the first text that is walked through step by step; empty: none.
   std::string walk = {};
   TextLanguages languages = {};
@@ -82,7 +84,7 @@ class HeadsPage {
 
   /// Runs the model on the texts. Throws UsageError on a run whose attentions are not those of the first (of PageMode::kTime), on
   /// another kind of model (of kCompare), on a walk that it does not have, and when the page grows beyond most_megabytes, saying
-  /// what to leave out; FormatError on an empty text and on another number of attributions than of texts; and as observe_text()
+  /// what to leave out; FormatError on an empty text and on another number of attributions, contributions or lenses than of texts; and as observe_text()
   /// does.
   void add_run(const PageRun& run, const std::vector<PageText>& texts);
   /// Throws UsageError on a head that the model does not have, and when there is no run.

@@ -16,7 +16,5 @@ namespace mh {
 /// name: what the JSON calls the model; languages: of a translator of many.
 std::vector<std::string> page_attributions(const ScoredModel& model, const std::vector<PageText>& texts,
                                            const std::string& name, const TextLanguages& languages);
-/// The same where there is none at all.
-std::vector<std::string> no_attributions(const std::vector<PageText>& texts, const std::string& why);
 
 }  // namespace mh

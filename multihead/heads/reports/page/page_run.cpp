@@ -4,6 +4,9 @@
 
 #include "multihead/folders/weights_hash.h"
 #include "multihead/heads/reports/page/page_attribution.h"
+#include "multihead/heads/reports/page/page_contributions.h"
+#include "multihead/heads/reports/page/page_lens.h"
+#include "multihead/heads/reports/page/page_texts.h"
 
 namespace mh {
 namespace {
@@ -41,28 +44,38 @@ PageEvidence evidence_of(const ScoredModel& model, const std::vector<PageText>& 
   return evidence;
 }
 
-std::vector<std::string> attributions_of(const ScoredModel& model, const std::vector<PageText>& texts,
-                                         const PageRunOptions& options) {
-  if (!options.importance) return {};
-  if (options.sites != nullptr)
-    return no_attributions(texts,
-                           "Heads are changed on this page, and attributions are made of unchanged models.");
-  return page_attributions(model, texts, options.model, options.languages);
+/// What is asked of each text takes as long as that of heads.
+void add_analyses(const ScoredModel& model, const std::vector<PageText>& texts, const PageRunOptions& options,
+                  PageRun& run) {
+  if (!options.importance) return;
+  run.lenses = page_lenses(model, texts, options.model, options.languages, options.sites);
+  if (options.sites == nullptr) {
+    run.attributions = page_attributions(model, texts, options.model, options.languages);
+    run.contributions = page_contributions(model, texts, options.model, options.languages);
+    return;
+  }
+  run.attributions = none_of_each_text(
+      texts, "Heads are changed on this page, and attributions are made of unchanged models.");
+  run.contributions = none_of_each_text(
+      texts,
+      "Heads are changed on this page, and its contributions are those of unchanged models; `multihead heads "
+      "contributions` takes the same changes.");
 }
 
 }  // namespace
 
 PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts,
                  const PageRunOptions& options) {
-  return {.name = options.name,
-          .folder = &model.folder(),
-          .hash = weights_hash(model.folder()),
-          .evidence = evidence_of(model, texts, options),
-          .attributions = attributions_of(model, texts, options),
-          .walk = walked_attention(*model.folder().model, options.walk),
-          .languages = options.languages,
-          .sites = options.sites,
-          .remark = options.remark};
+  PageRun run{.name = options.name,
+              .folder = &model.folder(),
+              .hash = weights_hash(model.folder()),
+              .evidence = evidence_of(model, texts, options),
+              .walk = walked_attention(*model.folder().model, options.walk),
+              .languages = options.languages,
+              .sites = options.sites,
+              .remark = options.remark};
+  add_analyses(model, texts, options, run);
+  return run;
 }
 
 }  // namespace mh

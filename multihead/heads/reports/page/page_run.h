@@ -1,4 +1,5 @@
-// All that a page shows of a model: what its heads do, which of them matter, which tokens count.
+// All that a page shows of a model: what its heads do, which of them matter, which tokens count, what each part adds to what it says,
+// and what its layers would say.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct PageRunOptions {
   HeadsCorpus* corpus = nullptr;  // what heads do is measured on it; null: on the page's texts
   bool relations = false;         // it has trees
   bool alignment = false;         // it has alignments
-  /// What heads and tokens count for, which takes longest. The model is then one that load_scored_model() opens.
+  /// What heads and tokens count for, contributions and lens, which take longest. The model is then one that load_scored_model() opens.
   bool importance = true;
   /// An attention, or of an encoder or a causal model the number of a layer; empty: none is walked through.
   std::string walk = {};
@@ -37,7 +38,9 @@ struct PageRunOptions {
            "step by step, on the first text",
        .value = "ATTENTION"});
     v("importance", importance, {},
-      {.group = kPageGroup, .help = "Importance and attribution, which take longest", .rare = true});
+      {.group = kPageGroup,
+       .help = "Importance, attribution, contributions and lens, which take longest",
+       .rare = true});
     languages.visit(v);
   }
 };
