@@ -35,7 +35,8 @@ export function exports_of_views(open: Open, browser: string): void {
         };
       }, svg.bytes.toString("utf8"));
       expect(shape.name, `${place}: the SVG is well-formed`).toBe("svg");
-      const few = view === "attribution" ? 2 : 3; // it may be a line that says why there is none
+      // These may be a line that says why there is none.
+      const few = ["attribution", "contributions", "lens"].includes(view) ? 2 : 3;
       expect(shape.drawn, `${place}: shapes in the SVG`).toBeGreaterThan(few);
       expect(shape.strange, `${place}: scripts, HTML and links in the SVG`).toBe(0);
 

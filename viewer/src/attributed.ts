@@ -1,5 +1,6 @@
 // What `multihead heads attribution --json` prints of one text: the fields that the page shows, and their reader.
-import { count, type Figure, fields, figure, flag, listOf, oneOf, type Reader, record, tableOf, text } from "./reader";
+import { count, type Figure, figure, flag, listOf, oneOf, type Reader, record, tableOf, text } from "./reader";
+import { type None, orWhy } from "./none";
 import type { PlacedToken } from "./reports";
 
 /** The log-probability of `token`, the logit of `label`, or the cosine to the text `second`. */
@@ -26,11 +27,6 @@ export interface AttributedToken extends PlacedToken {
   scores: { [method: string]: Figure };
 }
 
-/** Why a text has no attribution. */
-export interface NoAttribution {
-  why: string;
-}
-
 const attributedScore = record<AttributedScore>({
   score: figure,
   replacement: text,
@@ -46,17 +42,15 @@ const attributedScore = record<AttributedScore>({
     }),
   ),
 });
-const noAttribution = record<NoAttribution>({ why: text });
 const explainedKind = record({ explained: oneOf("log-probability", "logit", "cosine") });
 const explainedToken = record({ token: text });
 const explainedLabel = record({ label: text });
 const explainedSecond = record({ second: text });
 
-export const readAttribution: Reader<Attributed | NoAttribution> = (value, at) => {
-  if ("why" in fields(value, at)) return noAttribution(value, at);
+export const readAttribution: Reader<Attributed | None> = orWhy<Attributed>((value, at) => {
   const { explained } = explainedKind(value, at);
   const common = attributedScore(value, at);
   if (explained === "cosine") return { explained, ...explainedSecond(value, at), ...common };
   if (explained === "logit") return { explained, ...explainedLabel(value, at), ...common };
   return { explained, ...explainedToken(value, at), ...common };
-};
+});

@@ -1,17 +1,13 @@
 // Which tokens count for what a model says of a text, and its words.
 import type { Attributed, AttributedToken } from "./attributed";
 import { figure, shown } from "./names";
+import { found } from "./none";
 import type { Text } from "./page";
+import { type Scored, writerOf } from "./written";
 
-export interface Part {
+/** Kept are tokens that are never replaced: special ones, and the one that is asked for. */
+export interface Part extends Scored {
   side: "source" | "target";
-  /** As it stands in the text, or of special tokens as in the vocabulary. */
-  word: string;
-  /** Whether the text has something between it and the token before. */
-  apart: boolean;
-  /** Never replaced: a special token, or the one that is asked for. */
-  kept: boolean;
-  score: number;
 }
 
 export interface Method {
@@ -49,37 +45,20 @@ const methods: [name: string, title: string, about: string][] = [
   ],
 ];
 
-/** Why a text has no attribution; null: it has one, or it was left out. */
-export const whyNone = ({ attribution }: Text): string | null =>
-  attribution && "why" in attribution ? attribution.why : null;
-
-const attributedOf = ({ attribution }: Text): Attributed | null =>
-  attribution && "tokens" in attribution ? attribution : null;
-
 /** The tokens with a score of the method, as they stand in the text. */
 function partsOf(of: Text, tokens: AttributedToken[], method: string): Part[] {
-  const texts = { source: [...of.source.text], target: [...(of.target?.text ?? "")] };
-  const ends = { source: 0, target: 0 };
-  return tokens.flatMap(({ side, token, begin, end, kept, scores }): Part[] => {
-    const score = scores[method] ?? null;
-    if (score === null) return [];
-    const letters = texts[side].slice(begin, end).join("").trim();
-    const apart = end === 0 || begin > ends[side] || texts[side][begin] === " ";
-    ends[side] = Math.max(ends[side], end);
-    return [{ side, word: shown(letters === "" ? token : letters), apart, kept, score }];
+  const write = { source: writerOf(of.source.text), target: writerOf(of.target?.text ?? "") };
+  return tokens.flatMap((token): Part[] => {
+    const score = token.scores[method] ?? null;
+    return score === null ? [] : [{ side: token.side, ...write[token.side](token), kept: token.kept, score }];
   });
 }
 
 export function methodsOf(of: Text): Method[] {
-  const tokens = attributedOf(of)?.tokens ?? [];
+  const tokens = found(of.attribution)?.tokens ?? [];
   return methods
     .map(([name, title, about]) => ({ name, title, about, parts: partsOf(of, tokens, name) }))
     .filter(({ parts }) => parts.length > 0);
-}
-
-/** The largest score of a method's tokens, whose colour is full; kept tokens do not count. */
-export function fullScore({ parts }: Method): number {
-  return parts.reduce((most, part) => (part.kept ? most : Math.max(most, Math.abs(part.score))), 0) || 1;
 }
 
 /** The three tokens that count most: "sees 0.31, cat 0.22, small 0.11". */
@@ -94,19 +73,19 @@ export function mostInWords({ parts }: Method): string {
 
 /** What is left of what is explained when the words are replaced. */
 export function replacedInWords(of: Text): string {
-  const found = attributedOf(of);
-  if (!found || found.replaced_score === null) return "";
-  const words = found.explained === "log-probability" ? "every word but the explained one" : "every word";
-  const now = figure(found.replaced_score);
-  return `With ${words} replaced by ${shown(found.replacement)} the ${found.explained} is ${now}.`;
+  const its = found(of.attribution);
+  if (!its || its.replaced_score === null) return "";
+  const words = its.explained === "log-probability" ? "every word but the explained one" : "every word";
+  const now = figure(its.replaced_score);
+  return `With ${words} replaced by ${shown(its.replacement)} the ${its.explained} is ${now}.`;
 }
 
 /** "log-probability of “cat”, −0.03 nats", "logit of “POSITIVE”, 4.2" */
 export function explainedInWords(of: Text | undefined): string {
-  const found = of ? attributedOf(of) : null;
-  if (!found || found.score === null) return "";
-  if (found.explained === "logit") return `logit of “${shown(found.label)}”, ${figure(found.score)}`;
-  return found.explained === "cosine"
-    ? `cosine to “${shown(found.second, 60)}”, ${figure(found.score)}`
-    : `log-probability of “${shown(found.token)}”, ${figure(found.score)} nats`;
+  const its = found<Attributed>(of?.attribution);
+  if (!its || its.score === null) return "";
+  if (its.explained === "logit") return `logit of “${shown(its.label)}”, ${figure(its.score)}`;
+  return its.explained === "cosine"
+    ? `cosine to “${shown(its.second, 60)}”, ${figure(its.score)}`
+    : `log-probability of “${shown(its.token)}”, ${figure(its.score)} nats`;
 }

@@ -1,6 +1,8 @@
 // Checks that what came out of a page is a Page: every field that the views read, so that a broken page is one line of
 // text.
 import { readAttribution } from "./attributed";
+import { readContributions } from "./contributed";
+import { readLens } from "./lensed";
 import { type Block, type Page, SCHEMA } from "./page";
 import { BadPage, count, type Fields, fields, flag, list, oneOf, orAbsent, record, text } from "./reader";
 import { readEvidence } from "./reports";
@@ -106,6 +108,8 @@ function run(value: unknown, total: number, where: string): void {
     const target = one.target === null ? 0 : tokens(one.target, `${at}.target`);
     one.predicted ??= null;
     one.attribution = orAbsent(readAttribution)(one.attribution, `${at}.attribution`);
+    one.contributions = orAbsent(readContributions)(one.contributions, `${at}.contributions`);
+    one.lens = orAbsent(readLens)(one.lens, `${at}.lens`);
     if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target)
       throw new BadPage(`${at}.predicted has not as many tokens as target.`);
     const all = list(one.maps, `${at}.maps`);

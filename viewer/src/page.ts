@@ -10,7 +10,10 @@
 //
 // decode.ts reads it and checks every field, so that a page of another schema says so in one line.
 
-import type { Attributed, NoAttribution } from "./attributed";
+import type { Attributed } from "./attributed";
+import type { Contributed } from "./contributed";
+import type { Lensed } from "./lensed";
+import type { None } from "./none";
 import type { Evidence } from "./reports";
 
 export const SCHEMA = 1;
@@ -84,7 +87,9 @@ export interface Text {
   /** By attention, in the order of Run.attentions. */
   maps: Maps[];
   /** Null: it was left out. */
-  attribution: Attributed | NoAttribution | null;
+  attribution: Attributed | None | null;
+  contributions: Contributed | None | null;
+  lens: Lensed | None | null;
 }
 
 export interface Tokens {

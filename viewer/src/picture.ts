@@ -152,8 +152,30 @@ function walk(element: Element, frame: Frame): void {
   }
 }
 
+/** Shows all of what scrolls, from its beginning; what is returned puts it back. */
+function unrolled(element: HTMLElement): () => void {
+  const scrolled = [...element.querySelectorAll("*")]
+    .map((one) => ({ one, left: one.scrollLeft, top: one.scrollTop }))
+    .filter(({ left, top }) => left !== 0 || top !== 0);
+  element.classList.add("pictured");
+  for (const { one } of scrolled) one.scrollTo(0, 0);
+  return () => {
+    element.classList.remove("pictured");
+    for (const { one, left, top } of scrolled) one.scrollTo(left, top);
+  };
+}
+
 /** What `element` shows, as a standalone SVG with `title` above it. */
 export function svgOf(element: HTMLElement, title: string): string {
+  const back = unrolled(element);
+  try {
+    return drawn(element, title);
+  } finally {
+    back();
+  }
+}
+
+function drawn(element: HTMLElement, title: string): string {
   const rect = element.getBoundingClientRect();
   const head = 48;
   const width = Math.ceil(Math.max(rect.width, element.scrollWidth)) + 48;

@@ -17,6 +17,8 @@ const titles: { [view in View]: string } = {
   table: "Table",
   head: "Head",
   attribution: "Attribution",
+  contributions: "Contributions",
+  lens: "Lens",
   walk: "Walk",
   compare: "Compare",
   time: "Time",
@@ -33,6 +35,12 @@ const sentences: { [view in View]: string } = {
   attribution:
     "Which words count for what the model says here, by each method; blue speaks for it, red against, " +
     "and methods need not agree.",
+  contributions:
+    "What each head and layer adds to what the model says here; blue speaks for it, red against. " +
+    "Choose a head to see which words it took that from.",
+  lens:
+    "What the model would say if it stopped after a layer; choose a cell to read it in full. " +
+    "A layer that does not say a word may hold it all the same, in a form that later layers read.",
   walk: "One attention in real numbers, step by step; choose a cell to see the sum that it comes from.",
   compare: "The same head in two models, and the difference; heads whose weights change most come first.",
   time: "The heads through training; move the slider, and the grid follows.",

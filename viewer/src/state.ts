@@ -2,7 +2,17 @@
 import { findHead } from "./names";
 import type { Page, Run, Text } from "./page";
 
-export const views = ["text", "table", "head", "attribution", "walk", "compare", "time"] as const;
+export const views = [
+  "text",
+  "table",
+  "head",
+  "attribution",
+  "contributions",
+  "lens",
+  "walk",
+  "compare",
+  "time",
+] as const;
 export type View = (typeof views)[number];
 
 export interface Choice {
@@ -23,7 +33,7 @@ export interface Choice {
   /** The finder: a column of figures, "" for the order of the model; and letters of a name. */
   by: string;
   name: string;
-  /** The step of the walk, and a cell "NAME:row:column" whose sum is open. */
+  /** The step of the walk, and a cell "NAME:row:column" whose sum is open; "lens:PLACE:COLUMN": a cell of the lens. */
   step: number;
   cell: string;
 }
@@ -52,7 +62,8 @@ export function firstChoice(page: Page): Choice {
 /** The views that the page has data for. */
 export function viewsOf(page: Page): View[] {
   return views.filter((view) => {
-    if (view === "attribution") return page.runs.some((run) => run.texts.some((text) => text.attribution !== null));
+    if (view === "attribution" || view === "contributions" || view === "lens")
+      return page.runs.some((run) => run.texts.some((text) => text[view] !== null));
     if (view === "walk") return page.runs.some((run) => run.walk !== null && run.walk.steps.length > 0);
     if (view === "compare") return page.runs.length > 1;
     if (view === "time") return page.mode === "time" && page.runs.length > 1;

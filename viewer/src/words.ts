@@ -1,6 +1,8 @@
 // What a head does, in the few words of the heading.
 import { explainedInWords } from "./attribution";
+import { summedInWords } from "./contributions";
 import { bestRelation, ofHead } from "./evidence";
+import { lensInWords } from "./lens";
 import { findHead, placeInWords } from "./names";
 import type { Attention, Page, Run } from "./page";
 import type { Figure } from "./reader";
@@ -93,10 +95,16 @@ function statsInWords(stats: HeadStats): string {
   return distance === null ? "" : `${distance.toFixed(1)} tokens away on average`;
 }
 
-/** What stands in the heading: of the walk the head that is walked through, of attribution what is explained. */
+/**
+ * What stands in the heading: of the walk the head that is walked through, of attribution and contributions what is
+ * explained, of the lens where it comes up.
+ */
 export function heading(page: Page, choice: Choice): { place: string; words: string } {
   const run = page.runs[choice.run] as Run;
-  if (choice.view === "attribution") return { place: "Attribution", words: explainedInWords(run.texts[choice.text]) };
+  const text = run.texts[choice.text];
+  if (choice.view === "attribution") return { place: "Attribution", words: explainedInWords(text) };
+  if (choice.view === "contributions") return { place: "Contributions", words: summedInWords(text) };
+  if (choice.view === "lens") return { place: "Lens", words: text ? lensInWords(run, text, choice) : "" };
   const walk = choice.view === "walk" ? (run.walk ?? page.runs.find((one) => one.walk)?.walk) : null;
   const head = walk ? `${walk.attention}.${walkedHead(walk, choice.head)}` : choice.head;
   const at = findHead(run, head);

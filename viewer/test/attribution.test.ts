@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { explainedInWords, fullScore, methodsOf, mostInWords, replacedInWords, whyNone } from "../src/attribution";
+import { explainedInWords, methodsOf, mostInWords, replacedInWords } from "../src/attribution";
 import { columnsOf, importanceInWords } from "../src/evidence";
 import type { Attributed, AttributedToken } from "../src/attributed";
+import { whyNone } from "../src/none";
 import type { Run, Text } from "../src/page";
 import { viewsOf } from "../src/state";
+import { fullScore } from "../src/written";
 import { encoder, translator } from "./pages";
 
 const token = (
@@ -65,8 +67,8 @@ describe("attribution", () => {
 
   it("measures colours by the tokens that are asked about", () => {
     const [rollout, gradient] = methodsOf(attributed());
-    expect(fullScore(rollout as never)).toBe(0.3);
-    expect(fullScore(gradient as never)).toBe(0.4);
+    expect(fullScore(rollout?.parts ?? [])).toBe(0.3);
+    expect(fullScore(gradient?.parts ?? [])).toBe(0.4);
     expect(mostInWords(gradient as never)).toBe("happ 0.400, the −0.200, un 0.100");
   });
 
@@ -83,8 +85,9 @@ describe("attribution", () => {
         attribution: cosine,
       }),
     ).toBe("With every word replaced by [MASK] the cosine is 0.100.");
-    expect(whyNone({ ...attributed(), attribution: { why: "One text." } })).toBe("One text.");
-    expect(whyNone(attributed())).toBeNull();
+    expect(whyNone({ why: "One text." }, "Attributions")).toBe("One text.");
+    expect(whyNone(attributed().attribution, "Attributions")).toBeNull();
+    expect(whyNone(null, "Attributions")).toBe("Attributions were left out of this page.");
   });
 
   it("keeps a translation's tokens on their side", () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readAttribution } from "../src/attributed";
+import { readContributions } from "../src/contributed";
+import { readLens } from "../src/lensed";
 import { BadPage } from "../src/reader";
 import { readEvidence } from "../src/reports";
 
@@ -97,6 +99,21 @@ const attributed = {
   replacement: "<unk>",
   replaced_score: -16.5,
   tokens: [{ side: "source", id: 4, token: "the", begin: 0, end: 3, kept: false, scores: { rollout: 0.1 } }],
+};
+
+const contributed = {
+  measure: "logit",
+  centred: true,
+  answer: { text: "Katze", token: "Katze", id: 3, tokens: 1 },
+  score: 26.2,
+  tokens: ["der"],
+  parts: [{ name: "a.0", kind: "head", layer: 0, sum: 0.1, positions: null, sources: [0.1] }],
+};
+
+const lensed = {
+  says: "words",
+  positions: [{ position: 0, token: "der", actual: null, predicted: { token: "Hund", id: 4 } }],
+  values: [{ site: "decoder.embeddings", best: [{ token: "der", probability: 0.9 }], predicted: { rank: 2 } }],
 };
 
 const isFields = (value: unknown): value is Fields =>
@@ -205,5 +222,39 @@ describe("the reader of attributions", () => {
     );
     expect(said(readAttribution, { ...attributed, explained: "cosine" })).toBe("e.second is missing.");
     expect(said(readAttribution, { why: 3 })).toBe("e.why is not a text.");
+  });
+});
+
+describe("the readers of contributions and of the lens", () => {
+  it("give what the page shows, or why there is none", () => {
+    expect(readContributions(contributed, "e")).toMatchObject({ answer: { text: "Katze" }, source_tokens: null });
+    expect(readContributions({ why: "One token." }, "e")).toEqual({ why: "One token." });
+    expect(readLens(lensed, "e")).toMatchObject({ says: "words", scores: null, values: [{ predicted: { rank: 2 } }] });
+    const cosines = { says: "vectors", values: [{ site: "encoder.embeddings", own: 0.5 }] };
+    expect(readLens(cosines, "e")).toEqual({
+      says: "vectors",
+      second: null,
+      values: [{ site: "encoder.embeddings", own: 0.5, second: null }],
+    });
+    expect(readLens({ why: "Long." }, "e")).toEqual({ why: "Long." });
+  });
+
+  it.each(["measure", "centred", "answer", "score", "tokens", "parts"])("say in a line that %s is missing", (name) => {
+    const without = changed(contributed, [name], (of, field) => delete of[field]);
+    expect(said(readContributions, without)).toBe(`e.${name} is missing.`);
+  });
+
+  it("say in a line what is wrong", () => {
+    const part = (name: string, to: unknown) =>
+      changed(contributed, ["parts", "0", name], (of, field) => {
+        of[field] = to;
+      });
+    expect(said(readContributions, part("kind", "layer"))).toMatch(/^e\.parts\[0\]\.kind is none of embeddings/);
+    expect(said(readContributions, part("sources", ["x"]))).toBe("e.parts[0].sources[0] is neither a number nor null.");
+    expect(said(readLens, { ...lensed, says: "pictures" })).toBe("e.says is none of words, labels, vectors.");
+    expect(said(readLens, { ...lensed, values: [] })).toBe("e has 0 values for 1 positions.");
+    expect(said(readLens, { ...lensed, positions: [...lensed.positions, ...lensed.positions] })).toBe(
+      "e has 1 values for 2 positions.",
+    );
   });
 });

@@ -179,7 +179,7 @@ export function textOf(
     text: target.text,
     tokens: [...target.tokens.slice(1), { label: "</s>", token: "</s>", begin: 0, end: 0, word: -1, special: true }],
   };
-  return { source, target, predicted, maps, attribution: null };
+  return { source, target, predicted, maps, attribution: null, contributions: null, lens: null };
 }
 
 export function walkOf(numbers: Numbers, attention: string, rows: number, wide: number, heads: number): Walk {

@@ -3,7 +3,9 @@ import type { App, Show } from "../app";
 import type { View } from "../state";
 import { attributionView } from "./attribution";
 import { compareView } from "./compare";
+import { contributionsView } from "./contributions";
 import { headView } from "./head";
+import { lensView } from "./lens";
 import { tableView } from "./table";
 import { textView } from "./text";
 import { timeView } from "./time";
@@ -14,6 +16,8 @@ export const makers: { [view in View]: (app: App) => Show } = {
   table: tableView,
   head: headView,
   attribution: attributionView,
+  contributions: contributionsView,
+  lens: lensView,
   walk: walkView,
   compare: compareView,
   time: timeView,
