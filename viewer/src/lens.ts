@@ -148,13 +148,18 @@ function sharesFocus(run: Run, of: Text, its: Lensed, head: string): boolean {
 export function focusOf(run: Run, of: Text, its: Lensed, choice: Choice): LensFocus {
   const { columns, rows } = lensTableOf(its);
   const cell = /^lens:(\d+):(\d+)$/.exec(choice.cell);
-  const within = (value: string | undefined, count: number) =>
-    value === undefined ? count - 1 : Math.min(Number(value), count - 1);
+  const within = (value: string | undefined, count: number, otherwise: number) =>
+    value === undefined ? otherwise : Math.min(Number(value), count - 1);
+  // Of labels the first one is what the model says in the end.
+  const column = its.says === "labels" && isOfText(its) ? 0 : columns.length - 1;
   const byQuery =
     its.says !== "vectors" && !isOfText(its) && sharesFocus(run, of, its, choice.head)
       ? its.positions.findIndex((one) => one.position === choice.query)
       : -1;
-  return { row: within(cell?.[1], rows.length), column: byQuery >= 0 ? byQuery : within(cell?.[2], columns.length) };
+  return {
+    row: within(cell?.[1], rows.length, rows.length - 1),
+    column: byQuery >= 0 ? byQuery : within(cell?.[2], columns.length, column),
+  };
 }
 
 /** What choosing a cell changes: its token comes into focus everywhere. */

@@ -152,6 +152,8 @@ describe("the lens", () => {
       ["88 %", "13 %"],
     ]);
     expect(table.rows[0]?.cells.map((cell) => cell.shade)).toEqual([0.25, 0.75]);
+    expect(focusOf(run, of, labels, choice)).toEqual({ row: 1, column: 0 });
+    expect(focusOf(run, of, vectors, choice)).toEqual({ row: 1, column: 1 });
     const cosines = lensTableOf(vectors);
     expect(cosines.rows.map((row) => row.cells.map((cell) => cell.shade))).toEqual([
       [0.25, -0.125],
