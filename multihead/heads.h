@@ -21,6 +21,8 @@
 //   mh::heads_lens(folder, "The capital of France is", {.position = -1});  // what the model would say after each layer
 //   mh::heads_attribution(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
 //
+//   mh::heads_retrieval(folder, mh::RetrievalTexts());  // which heads fetch a fact from far back in a long text
+//
 // SiteValues keeps, replaces, adds to and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
 // programs.
@@ -46,6 +48,7 @@
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/pictures/draw_heads.h"
 #include "multihead/heads/reports/pictures/heat_map.h"
+#include "multihead/heads/retrieval/heads_retrieval.h"
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/heads/sites/site_gradients.h"
 #include "multihead/heads/sites/site_values.h"

@@ -198,6 +198,7 @@ void add_heads(Verb& app) {
   add_heads_lens(*verb);
   add_heads_patch(*verb);
   add_heads_circuit(*verb);
+  add_heads_retrieval(*verb);
   add_heads_steer(*verb);
   add_heads_prune(*verb);
   verb->callback([flags] { run(*flags); });

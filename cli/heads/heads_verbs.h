@@ -16,6 +16,7 @@ void add_heads_lens(Verb& heads);
 void add_heads_patch(Verb& heads);
 void add_heads_prune(Verb& heads);
 void add_heads_relations(Verb& heads);
+void add_heads_retrieval(Verb& heads);
 void add_heads_stats(Verb& heads);
 void add_heads_steer(Verb& heads);
 void add_heads_similar(Verb& heads);

@@ -67,6 +67,12 @@ TEST_F(HostileOptions, OfMeasures) {
                           [&] { heads_relations(encoder, corpus, {.least_support = wrong}); });
     expect_option_refused("probe", [&] { heads_relations(encoder, corpus, {.probe_epochs = wrong}); });
     expect_option_refused("random_draws", [&] { heads_circuits(*encoder.model, {.random_draws = wrong}); });
+    expect_option_refused("sinks", [&] { heads_retrieval(causal, RetrievalTexts(), {.sinks = wrong}); });
+    expect_option_refused("window", [&] { heads_retrieval(causal, RetrievalTexts(), {.window = wrong}); });
+    expect_option_refused("text_tokens",
+                          [&] { heads_retrieval(causal, RetrievalTexts(), {.text_tokens = wrong}); });
+    expect_option_refused("lengths",
+                          [&] { heads_retrieval(causal, RetrievalTexts(), {.lengths = {wrong}}); });
     expect_option_refused("sequences", [&] { induction_scores(causal, {.sequences = wrong}); });
     expect_option_refused("length", [&] { induction_scores(causal, {.length = wrong}); });
   }

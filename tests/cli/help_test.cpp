@@ -48,6 +48,7 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads lens",
                                          "heads patch",
                                          "heads circuit",
+                                         "heads retrieval",
                                          "heads steer",
                                          "heads prune"};
 

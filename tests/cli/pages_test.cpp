@@ -49,6 +49,8 @@ TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/heads", {"importance.md"}, "Importance");
   expect_current("docs/heads", {"patch.md"}, "Patching");
   expect_current("docs/heads", {"prune.md"}, "Pruning");
+  for (const char* group : {"Retrieval", "Limited heads"})
+    expect_current("docs/heads", {"retrieval.md"}, group);
   expect_current("docs/heads", {"steer.md"}, "Direction");
   expect_current("docs/heads", {"relations.md"}, "Relations");
   expect_current("docs/heads", {"similar.md"}, "Similarity");

@@ -13,6 +13,7 @@
 #include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/importance_json.h"
+#include "multihead/heads/retrieval/heads_retrieval.h"
 #include "multihead/heads/steering/heads_steer.h"
 #include "tests/heads/importance/scored_families.h"
 
@@ -69,6 +70,10 @@ TEST(ReportOptions, AreThoseOfEveryVerb) {
   const SteerOptions steer{.direction = {.rows = DirectionRows::kAll}, .max_batch_tokens = 9};
   EXPECT_EQ(given_back(steer), to_json(steer));
   EXPECT_THAT(to_json(steer), HasSubstr("\"rows\": \"all\",\n"));
+  const RetrievalOptions retrieval{
+      .answers = AnswerDecoding::kGreedy, .limit = LimitedRows::kAll, .window = 7};
+  EXPECT_EQ(given_back(retrieval), to_json(retrieval));
+  EXPECT_THAT(to_json(retrieval), HasSubstr("\"limit\": \"all\",\n"));
   const FaithfulnessOptions attribution{
       .attribution = {.methods = {AttributionMethod::kRollout, AttributionMethod::kFlow}, .steps = 3},
       .points = 4,

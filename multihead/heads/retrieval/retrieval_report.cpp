@@ -1,0 +1,32 @@
+// What a report says of several trials.
+#include "multihead/heads/retrieval/heads_retrieval.h"
+
+namespace mh {
+namespace {
+
+/// The mean of what value() gives of the trials of this length and depth.
+template <class Value>
+double mean_of_trials(const RetrievalReport& found, std::optional<int32_t> length,
+                      std::optional<double> depth, const Value& value) {
+  double sum = 0, count = 0;
+  for (const RetrievalTrial& trial : found.trials) {
+    if ((length && trial.length != *length) || (depth && trial.depth != *depth)) continue;
+    sum += value(trial);
+    count += 1;
+  }
+  return sum / count;
+}
+
+}  // namespace
+
+double RetrievalReport::exact(std::optional<int32_t> length, std::optional<double> depth) const {
+  return mean_of_trials(*this, length, depth,
+                        [](const RetrievalTrial& trial) { return trial.exact ? 1.0 : 0.0; });
+}
+
+double RetrievalReport::log_probability(std::optional<int32_t> length, std::optional<double> depth) const {
+  return mean_of_trials(*this, length, depth,
+                        [](const RetrievalTrial& trial) { return trial.log_probability; });
+}
+
+}  // namespace mh
