@@ -17,10 +17,11 @@ from ._heads_contributions import contributions
 from ._heads_decisions import attribution, faithfulness, lens, patch
 from ._heads_importance import importance, pruning_curve
 from ._heads_measures import alignment, circuits, compare, relations, similar, stats, where
+from ._heads_retrieval import retrieval
 from ._heads_steering import direction, steer
 from ._steering import Direction
 
 __all__ = [
     "Direction", "alignment", "attribution", "circuit", "circuits", "compare", "contributions", "direction", "faithfulness",
-    "importance", "lens", "patch", "pruning_curve", "relations", "similar", "stats", "steer", "where",
+    "importance", "lens", "patch", "pruning_curve", "relations", "retrieval", "similar", "stats", "steer", "where",
 ]  # fmt: skip

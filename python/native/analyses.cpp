@@ -36,8 +36,10 @@
 #include "multihead/heads/reports/patch_json.h"
 #include "multihead/heads/reports/pictures/draw_circuit.h"
 #include "multihead/heads/reports/report_options.h"
+#include "multihead/heads/reports/retrieval_json.h"
 #include "multihead/heads/reports/similar_json.h"
 #include "multihead/heads/reports/where_json.h"
+#include "multihead/heads/retrieval/heads_retrieval.h"
 #include "settings.h"
 
 namespace mh::python {
@@ -226,6 +228,30 @@ std::string lens(const LoadedModel& loaded, const std::string& text, const std::
   });
 }
 
+/// needles: of each a sentence, a question and its answer; none, and no filler: those of the library.
+std::string retrieval(const LoadedModel& loaded, const std::optional<std::vector<Names>>& needles,
+                      const std::optional<std::string>& filler, std::vector<int32_t> lengths,
+                      std::vector<double> depths, const std::string& arguments, Edits* edits,
+                      const Progress& progress) {
+  auto options = settings_of<RetrievalOptions>(arguments, "retrieval");
+  options.lengths = std::move(lengths);
+  options.depths = std::move(depths);
+  if (progress) options.progress = [&](int64_t done, int64_t) { progress(done); };
+  RetrievalTexts texts;
+  if (filler) texts.filler = *filler;
+  if (needles) texts.needles.clear();
+  for (const Names& one : needles.value_or(std::vector<Names>())) {
+    if (one.size() != 3)
+      throw UsageError("`needles`: expected a sentence, a question and its answer for each");
+    texts.needles.push_back({.sentence = one[0], .question = one[1], .answer = one[2]});
+  }
+  return long_call([&] {
+    options.sites = sites_of(edits, loaded);
+    return with_options(retrieval_json(heads_retrieval(loaded.folder(), texts, options), loaded.path()),
+                        "retrieval", options, loaded.precision());
+  });
+}
+
 template <class Questions>
 std::string contributions_report(const LoadedModel& loaded, const Questions& questions,
                                  ContributionOptions options, Edits* edits) {
@@ -315,7 +341,9 @@ void add_analyses(nb::class_<LoadedModel>& model) {
       .def("circuit", circuit, "pairs"_a, nb::kw_only(), "token"_a.none(), "svg"_a, "settings"_a,
            "edits"_a.none(), "progress"_a.none())
       .def("lens", lens, "text"_a, nb::kw_only(), "answer"_a, "position"_a.none(), "target"_a, "pair"_a,
-           "second"_a, "settings"_a, "edits"_a.none());
+           "second"_a, "settings"_a, "edits"_a.none())
+      .def("retrieval", retrieval, nb::kw_only(), "needles"_a.none(), "filler"_a.none(), "lengths"_a,
+           "depths"_a, "settings"_a, "edits"_a.none(), "progress"_a.none());
 }
 
 }  // namespace mh::python

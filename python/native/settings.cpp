@@ -28,6 +28,7 @@
 #include "multihead/heads/measures/heads_where.h"
 #include "multihead/heads/patching/heads_patch.h"
 #include "multihead/heads/reports/page/page_run.h"
+#include "multihead/heads/retrieval/heads_retrieval.h"
 #include "multihead/heads/steering/heads_steer.h"
 #include "multihead/io/describe_settings.h"
 #include "multihead/tasks/classify_text.h"
@@ -70,6 +71,7 @@ std::string settings(const std::string& verb) {
   if (verb == "lens") return described(LensOptions());
   if (verb == "patch") return described(PatchOptions());
   if (verb == "relations") return described(RelationsOptions());
+  if (verb == "retrieval") return described(RetrievalOptions());
   if (verb == "similar") return described(SimilarOptions());
   if (verb == "steer") return described(SteerOptions());
   if (verb == "view") return described(ViewSettings());

@@ -88,6 +88,26 @@ def test_contributions(demo: mh.Model, tool: Callable[..., str]) -> None:
         mh.heads.contributions(demo, [(text, "Hund"), (text, "Zebra")], prefix="der kleine")
 
 
+def test_retrieval(tool: Callable[..., str], tmp_path: Path) -> None:
+    model = mh.load(golden("generate/gpt2"))
+    needles = [("two dogs see a cat .", "two dogs see", "a cat"), ("the man has a small house .", "the man has", "a small house")]
+    (tmp_path / "needles").write_text("".join("\t".join(needle) + "\n" for needle in needles))
+    table = mh.heads.retrieval(model, needles, lengths=[37], depths=[0.5], limit="answer", by_group=True, window=5, text_tokens=11)
+    printed = tool("heads", "retrieval", str(golden("generate/gpt2")), "--needles", str(tmp_path / "needles"), "--lengths", "37",
+                   "--depths", "0.5", "--limit", "answer", "--by-group", "--window", "5", "--text-tokens", "11",
+                   "--json")  # fmt: skip
+    assert json.loads(printed) == table.report
+    assert len(table) == 9 and {"score", "weight", "fall", "loss_rise"} <= set(table.columns)
+    again = mh.heads.retrieval(model, needles, lengths=[37], depths=[0.5], options=table.report["options"])
+    assert again.report == table.report
+    with model.edit(mute="decoder.0.self_attention.*"):
+        assert mh.heads.retrieval(model, needles, lengths=[37], depths=[0.5])["weight"].tolist() != table["weight"].tolist()
+    with pytest.raises(mh.UsageError, match="`needles`: expected a sentence, a question and its answer"):
+        mh.heads.retrieval(model, [("a", "b")], lengths=[37])
+    with pytest.raises(mh.UsageError, match="`lengths`: 512 tokens are more than the 67"):
+        mh.heads.retrieval(model, needles)
+
+
 def test_lens(demo: mh.Model, tool: Callable[..., str]) -> None:
     text = "the small dog sees a cat ."
     table = mh.heads.lens(demo, text, sublayers=True, words=2)
