@@ -84,7 +84,8 @@ TEST_F(HeadsRetrieval, SaysInOneLineWhatIsWrong) {
   expect_error(retrieval("--lengths 31 --needles " + file("elsewhere")), 2,
                "needle 1: its answer 'a house' does not stand in 'two dogs see a cat .'");
   expect_error(retrieval("--lengths 31 --needles " + file("empty")), 2, "--needles: there are none");
-  expect_error(retrieval(needles + "--lengths 31 --filler " + file("empty")), 2, "--filler: it has no tokens");
+  expect_error(retrieval(needles + "--lengths 31 --filler " + file("empty")), 2,
+               "--filler: it has no tokens");
   expect_error(retrieval(needles), 2,
                "--lengths: 512 tokens are more than the 67 that the model has positions for");
   expect_error(retrieval(needles + "--lengths 9"), 2, "--lengths: a text of 9 has no room");
