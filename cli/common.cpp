@@ -84,16 +84,6 @@ void check_line_for_each(const std::string& file, size_t lines, const LinesRead&
                                 lines, input.count, input.all ? "" : " and more"));
 }
 
-std::vector<std::string> tab_columns(std::string_view line) {
-  std::vector<std::string> columns;
-  for (size_t tab = 0; tab != std::string_view::npos;) {
-    tab = line.find('\t');
-    columns.emplace_back(line.substr(0, tab));
-    if (tab != std::string_view::npos) line.remove_prefix(tab + 1);
-  }
-  return columns;
-}
-
 std::string name_of(const std::string& path) {
   return path.empty() ? "standard input" : path;
 }

@@ -45,8 +45,6 @@ struct LinesRead {
 };
 /// Throws FormatError unless `file`, which has so many lines, has a line for each line of the input.
 void check_line_for_each(const std::string& file, size_t lines, const LinesRead& input);
-/// The columns of a line, between tabs.
-std::vector<std::string> tab_columns(std::string_view line);
 /// What errors call it: the path, or "standard input" when it is empty.
 std::string name_of(const std::string& path);
 /// Writes all at once: to the file as a whole, or to standard output when `path` is empty. Throws FileError.

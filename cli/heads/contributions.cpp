@@ -18,6 +18,7 @@
 #include "multihead/heads/contributions/heads_contributions.h"
 #include "multihead/heads/reports/contributions_json.h"
 #include "multihead/io/lines.h"
+#include "multihead/io/split_at.h"
 
 namespace mh::cli {
 namespace {
@@ -36,7 +37,7 @@ std::vector<AnswerQuestion> questions_of(const std::string& file, const AnswerQu
   std::vector<AnswerQuestion> questions;
   for (const std::string& line : read_lines(file, text_limits())) {
     AnswerQuestion one = all;
-    const std::vector<std::string> columns = tab_columns(line);
+    const std::vector<std::string> columns = split_at(line, '\t');
     if (columns.size() > 3)
       throw FormatError(
           fmt::format("{}:{}: {} columns; expected a text, then perhaps an answer and a wrong one, "

@@ -107,6 +107,8 @@ def alignment(
     alignment: File | None = None,
     trees: File | None = None,
     target_trees: File | None = None,
+    gold: bool = True,
+    pairs: int = 200,
     # settings of alignment
     max_batch_tokens: int = 2048,
     source_language: str | None = None,
@@ -115,15 +117,19 @@ def alignment(
     options: Options = None,
     progress: Progress = False,
 ) -> Table:
-    """How well each head of cross-attention aligns words, by word alignments in Pharaoh format (docs/heads/alignment.md).
+    """How well each head of cross-attention aligns words, by word alignments in Pharaoh format, or without them by what leaving a
+    source word out does (docs/heads/alignment.md).
 
     Args:
         max_batch_tokens: most source and target tokens in a batch (at least 1).
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
+        gold: False chooses the heads that align without gold alignments; ``table.report["chosen"]`` has them. pairs: from so many.
     """
-    report = on_corpus("alignment", locals())
+    if alignment is not None and not gold:
+        raise UsageError("`gold=False` chooses heads without gold alignments; leave `alignment` out")
+    report = on_corpus("alignment", locals(), gold=gold, pairs=pairs)
     return Table(report["alignment"], report)
 
 

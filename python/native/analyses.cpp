@@ -98,12 +98,15 @@ std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random) 
       "relations", options, reading.loaded.precision());
 }
 
-std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
+std::string alignment(const Reading& reading, HeadsCorpus& corpus, bool gold, int64_t pairs) {
   auto options = settings_of<ObserveHeadsOptions>(reading.settings, "alignment");
   reading.attach(options);
-  return with_options(
-      alignment_json(heads_alignment(reading.loaded.folder(), corpus, options), reading.loaded.path()),
-      "alignment", options, reading.loaded.precision());
+  const ModelFolder& folder = reading.loaded.folder();
+  const AlignmentReport found =
+      gold ? heads_alignment(folder, corpus, options)
+           : heads_alignment_without_gold(folder, corpus, {.read = options, .pairs = pairs});
+  return with_options(alignment_json(found, reading.loaded.path()), "alignment", options,
+                      reading.loaded.precision());
 }
 
 std::string similar(const Reading& reading, HeadsCorpus& corpus) {
@@ -291,7 +294,8 @@ std::string mean_contributions(const LoadedModel& loaded, const std::vector<Name
 
 /// pairs: of each the clean text, the corrupt one, the answer, the wrong one and the prefix. svg: the file of a picture; empty: none.
 std::string circuit(const LoadedModel& loaded, const std::vector<Names>& pairs, std::optional<int> token,
-                    const std::string& svg, const std::string& arguments, Edits* edits, const Progress& progress) {
+                    const std::string& svg, const std::string& arguments, Edits* edits,
+                    const Progress& progress) {
   std::vector<PatchQuestion> all;
   for (const Names& pair : pairs) {
     all.push_back({.clean = pair.at(0),
@@ -323,7 +327,7 @@ void add_analyses(nb::class_<LoadedModel>& model) {
   };
   add("stats", stats);
   add("relations", relations, "random"_a);
-  add("alignment", alignment);
+  add("alignment", alignment, "gold"_a, "pairs"_a);
   add("similar", similar);
   add("compare", compare, "after"_a);
   add("where", where, "heads"_a);

@@ -108,6 +108,16 @@ def test_retrieval(tool: Callable[..., str], tmp_path: Path) -> None:
         mh.heads.retrieval(model, needles)
 
 
+def test_alignment_without_gold(demo: mh.Model, tool: Callable[..., str], tmp_path: Path) -> None:
+    sources = tmp_path / "source.txt"
+    sources.write_text("\n".join(SENTENCES) + "\n")
+    table = mh.heads.alignment(demo, SENTENCES, gold=False, pairs=5)
+    assert json.loads(tool("heads", "alignment", "demo", "--no-gold", "--pairs", "5", "-i", str(sources), "--json")) == table.report
+    assert 1 <= len(table.report["chosen"]["heads"]) <= 4
+    with pytest.raises(mh.UsageError, match="leave `alignment` out"):
+        mh.heads.alignment(demo, SENTENCES, gold=False, alignment=sources)
+
+
 def test_lens(demo: mh.Model, tool: Callable[..., str]) -> None:
     text = "the small dog sees a cat ."
     table = mh.heads.lens(demo, text, sublayers=True, words=2)

@@ -30,7 +30,7 @@ std::vector<std::string> public_headers() {
 
 /// Most files that may be installed, one more for each report of `heads`. A header that a public one needs only the names of is
 /// declared there.
-constexpr size_t kMostInstalled = 144;
+constexpr size_t kMostInstalled = 145;
 
 /// They and what they include.
 std::set<std::string> installed_headers() {

@@ -1,31 +1,15 @@
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "multihead/base/embed.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/retrieval/heads_retrieval.h"
+#include "multihead/io/split_at.h"
 
 // MULTIHEAD_RETRIEVAL is share/retrieval of the sources.
 MH_EMBED(mh_needles, MULTIHEAD_RETRIEVAL "/needles.tsv");
 MH_EMBED(mh_filler, MULTIHEAD_RETRIEVAL "/filler.txt");
 
 namespace mh {
-namespace {
-
-std::vector<std::string> split_at(std::string_view text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
-}
-
-}  // namespace
-
 std::vector<RetrievalNeedle> needles_of(std::span<const std::string> lines, const std::string& name) {
   std::vector<RetrievalNeedle> needles;
   for (size_t i = 0; i < lines.size(); ++i) {
