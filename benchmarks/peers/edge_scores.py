@@ -113,12 +113,12 @@ class Scores:
         self.totals.append(differences.flatten(1) @ mean.flatten(1).T)
 
 
-def torch_run(model, given):
+def torch_run(scores, given):
     p, i = torch.arange(given.pairs)[:, None], torch.arange(given.tokens)[None]
     clean = 100 + (7 * p + 13 * i) % 40000
     corrupt = clean + 1000 * ((i == 3) | (i == 11))
     numbers = torch.arange(given.pairs)
-    scores, first = Scores(model, given.steps), torch.zeros(4)
+    first = torch.zeros(4)
     begin = time.perf_counter()
     for at in range(0, given.pairs, given.together):
         some = slice(at, at + given.together)
@@ -145,12 +145,13 @@ def main():
     torch.manual_seed(1)
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SHAPE, attn_implementation="eager")).eval()
     model.requires_grad_(False)
+    scores = Scores(model, given.steps)
     ours, theirs = [], []
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         for _ in range(given.rounds):
             ours.append(our_run(folder, given))
-            theirs.append(torch_run(model, given))
+            theirs.append(torch_run(scores, given))
     largest = max(abs(number) for number in theirs[0]["scores"])
     off = max(abs(a - b) for a, b in zip(ours[0]["scores"], theirs[0]["scores"], strict=True)) / largest
     if off > 1e-3:

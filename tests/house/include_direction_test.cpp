@@ -68,6 +68,7 @@ const std::set<std::string>& doors() {
       "multihead/folders/families/marian.h",
       // Pictures, which the tool and the studies draw with.
       "multihead/heads/reports/pictures/draw_heads.h",
+      "multihead/heads/reports/pictures/draw_circuit.h",
       "multihead/heads/reports/pictures/draw_lens.h",
       "multihead/heads/reports/pictures/draw_similar.h",
       "multihead/heads/reports/pictures/heat_map.h",

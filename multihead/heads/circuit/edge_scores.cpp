@@ -58,8 +58,9 @@ class EdgeScores::Batch {
     keep_streams(graph_, false, ends_);
     run_ends();
     run_between();
-    for (size_t s = 0; s < graph_.sources().size(); ++s)
-      differences_.push_back(difference(static_cast<int>(s)));
+    differences_.resize(graph_.sources().size());
+    parallel_for(std::ssize(differences_),
+                 [&](int64_t s) { differences_[static_cast<size_t>(s)] = difference(static_cast<int>(s)); });
     for (size_t s = 0; s < graph_.streams().size(); ++s) {
       const auto sublayers = static_cast<int>(graph_.streams()[s].sublayers.size());
       for (int i = 0; i < sublayers; ++i) {
@@ -122,10 +123,10 @@ class EdgeScores::Batch {
       texts.insert(texts.end(), static_cast<size_t>(steps_), {&pair, false});
     batches_ = CircuitTexts::batches(texts);
     CallersSites together(owner_.options_.sites, between_, texts.size());
-    Context context{.tape = tape_, .sites = together.sites()};
+    Context context{.tape = owner_.tape_, .sites = together.sites()};
     const Var scores = owner_.texts_.scores(context, texts, batches_);
     require_finite(scores.value(), "the score of a text", Blame::kWeights);
-    tape_.backward(ops::sum(tape_, scores));
+    owner_.tape_.backward(ops::sum(owner_.tape_, scores));
   }
 
   ConstMatrixView end_rows(const std::string& site, size_t pair, bool corrupt) const {
@@ -170,12 +171,12 @@ class EdgeScores::Batch {
       return found;
     }
     const int64_t width = gradient.cols / targets.count;
-    for (int h = 0; h < targets.count; ++h) {
-      const HeadProjection& projection = owner_.matrices_.projection(targets.first + h);
+    parallel_for(targets.count, [&](int64_t h) {
+      const HeadProjection& projection = owner_.matrices_.projection(targets.first + static_cast<int>(h));
       Tensor& g = found[static_cast<size_t>(h)];
       g = Tensor(gradient.rows, projection.transposed.cols());
       multiply(gradient.columns_between(h * width, (h + 1) * width), projection.transposed, g.view());
-    }
+    });
     return found;
   }
 
@@ -225,9 +226,9 @@ class EdgeScores::Batch {
     const int stream = graph_.targets()[static_cast<size_t>(targets.first)].stream;
     const KeptValue& rows =
         between_.kept(graph_.streams()[static_cast<size_t>(stream)].stack + ".embeddings");
-    std::vector<std::vector<Tensor>> means;  // by target and pair: over the steps
-    for (const Tensor& g : gradients) {
-      means.emplace_back();
+    std::vector<std::vector<Tensor>> means(gradients.size());  // by target and pair: over the steps
+    parallel_for(std::ssize(gradients), [&](int64_t t) {
+      const Tensor& g = gradients[static_cast<size_t>(t)];
       for (size_t p = 0; p < pairs_.size(); ++p) {
         const int32_t begin = rows.offsets[p * static_cast<size_t>(steps_)];
         const int32_t length = rows.offsets[p * static_cast<size_t>(steps_) + 1] - begin;
@@ -237,9 +238,9 @@ class EdgeScores::Batch {
           for (int64_t i = 0; i < mean.size(); ++i)
             mean.data()[i] += *of_steps++ / static_cast<float>(steps_);
         }
-        means.back().push_back(std::move(mean));
+        means[static_cast<size_t>(t)].push_back(std::move(mean));
       }
-    }
+    });
     parallel_for(to - from, [&](int64_t i) {
       const int source = from + static_cast<int>(i);
       for (int t = 0; t < targets.count; ++t) {
@@ -256,8 +257,7 @@ class EdgeScores::Batch {
   std::span<const CircuitPair> pairs_;
   int64_t steps_;
   SiteValues ends_, between_;
-  CircuitTexts::Batches batches_;  // the backward pass reads it
-  Tape tape_{Tape::Mode::kRecordValues};
+  CircuitTexts::Batches batches_;                 // the backward pass reads it
   std::vector<std::vector<Tensor>> differences_;  // by source and pair
 };
 
@@ -276,6 +276,7 @@ void EdgeScores::add(std::span<const CircuitPair> pairs) {
     while (end < pairs.size() && tokens + pairs[end].tokens() * options_.steps <= options_.max_batch_tokens)
       tokens += pairs[end++].tokens() * options_.steps;
     const Batch batch(*this, pairs.subspan(begin, end - begin));
+    tape_.clear();  // its memory serves the next ones
     begin = end;
   }
 }

@@ -46,6 +46,7 @@ class EdgeScores {
   const HeadMatrices& matrices_;
   Options options_;
   std::vector<double> totals_;  // [targets, sources]
+  Tape tape_{Tape::Mode::kRecordValues};
 };
 
 }  // namespace mh
