@@ -43,7 +43,7 @@ TAKEN: dict[str, Any] = {
     **dict.fromkeys(["q", "k", "v", "out", "lse", "d_out"], ARRAY), "text": "a", "texts": "a", "prompts": "a", "prompt": "a",
     "ids": [1], "hypotheses": ["a"], "references": ["a"], "at": "*", "pattern": "*", "heads": "*", "folder": "x", "source": "x",
     "name": "x", "attention": "x", "path": "x", "by": "a", "threads": 1, "clean": "a", "corrupt": "b", "answer": "a", "wrong": "b",
-    "train_source": "x", "train_target": "x", "toward": "a", "site": "encoder.0.output",
+    "train_source": "x", "train_target": "x", "toward": "a", "site": "encoder.0.output", "pairs": [("a", "b", "c", "d")],
     "first": ARRAY[0, 0], "second": ARRAY[0, 0], "direction": mh.heads.direction(mh.demo(), "a", site="encoder.0.output"),
 }  # fmt: skip
 

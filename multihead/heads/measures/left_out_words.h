@@ -11,6 +11,7 @@
 
 #include "multihead/data/alignment.h"
 #include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/corpus/observe_corpus.h"
 #include "multihead/models/language_model.h"
 #include "multihead/tensor/tensor.h"
 
