@@ -188,6 +188,7 @@ void add_heads(Verb& app) {
   add_heads_stats(*verb);
   add_heads_relations(*verb);
   add_heads_alignment(*verb);
+  add_heads_circuit(*verb);
   add_heads_circuits(*verb);
   add_heads_similar(*verb);
   add_heads_compare(*verb);
@@ -197,7 +198,6 @@ void add_heads(Verb& app) {
   add_heads_contributions(*verb);
   add_heads_lens(*verb);
   add_heads_patch(*verb);
-  add_heads_circuit(*verb);
   add_heads_retrieval(*verb);
   add_heads_steer(*verb);
   add_heads_prune(*verb);

@@ -33,10 +33,10 @@ const sentences: { [view in View]: string } = {
     "One head in full: what each word reads, the scores that its weights come from, " +
     "and what is known of the head elsewhere.",
   attribution:
-    "Which words count for what the model says here, by each method; blue speaks for it, red against, " +
+    "Which words count for what the model says here, by each method; blue raises it, red lowers it, " +
     "and methods need not agree.",
   contributions:
-    "What each head and layer adds to what the model says here; blue speaks for it, red against. " +
+    "What each head and layer adds to what the model says here; blue raises it, red lowers it. " +
     "Choose a head to see which words it took that from.",
   lens:
     "What the model would say if it stopped after a layer; choose a cell to read it in full. " +
