@@ -140,11 +140,13 @@ Var EdgeSites::at(Tape& tape, const Site& site, const SiteValue& value) {
   for (size_t run = 0; run < given_.runs.size(); ++run)
     add_rows(difference.view().rows_between(offsets(action.stream)[run], offsets(action.stream)[run + 1]),
              corrupt_rows(name, run), -1);
+  if (action.part != Part::kHeads) {
+    differences_[static_cast<size_t>(first)] = std::move(difference);
+    return value.value;
+  }
   for (int source = first; source < first + count; ++source) {
-    if (!needed_[static_cast<size_t>(source)]) continue;
-    differences_[static_cast<size_t>(source)] = action.part == Part::kHeads
-                                                    ? given_.matrices.written(source, difference.view())
-                                                    : std::move(difference);
+    if (needed_[static_cast<size_t>(source)])
+      differences_[static_cast<size_t>(source)] = given_.matrices.written(source, difference.view());
   }
   return value.value;
 }
