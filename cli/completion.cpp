@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
+#include "multihead/io/cut_at.h"
 #include "multihead/models/transformer_presets.h"
 #include "multihead/nn/head_geometry.h"
 

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "multihead/io/cut_at.h"
+
 namespace mh::cli {
 
 Flag::Flag(const std::string& names_and_argument, std::string what_it_does) : about(std::move(what_it_does)) {
@@ -108,16 +110,6 @@ Flag* Verb::find_flag(std::string_view name) const {
 Flag* Verb::get_option(std::string_view name) const {
   if (Flag* const flag = find(name)) return flag;
   throw std::logic_error(typed_name() + " has no flag " + std::string(name));
-}
-
-std::vector<std::string_view> cut_at(std::string_view text, char sign) {
-  std::vector<std::string_view> parts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(sign, at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
 }
 
 void group_flags(Verb& verb, const char* title, std::initializer_list<const char*> flags) {

@@ -140,9 +140,6 @@ class Verb {
   std::function<void()> run_;
 };
 
-/// "a|b" -> "a", "b".
-std::vector<std::string_view> cut_at(std::string_view text, char sign);
-
 /// Puts these flags under this title; the groups stand in the order in which their first flags were added.
 void group_flags(Verb& verb, const char* title, std::initializer_list<const char*> flags);
 /// What stands for the value of these flags: FILE, DIR, HEAD, ...

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,8 @@
 #include "multihead/heads/circuit/heads_circuit.h"
 #include "multihead/heads/reports/circuit_json.h"
 #include "multihead/heads/reports/pictures/draw_circuit.h"
+#include "multihead/io/cut_at.h"
 #include "multihead/io/lines.h"
-#include "multihead/io/split_at.h"
 
 namespace mh::cli {
 namespace {
@@ -38,7 +39,7 @@ struct CircuitFlags {
 
 /// "CLEAN<tab>CORRUPT<tab>ANSWER<tab>WRONG", perhaps with a fifth column, the prefix.
 PatchQuestion pair_in_line(const std::string& line, const std::string& where, const PatchQuestion& all) {
-  const std::vector<std::string> columns = split_at(line, '\t');
+  const std::vector<std::string_view> columns = cut_at(line, '\t');
   if (columns.size() < 4 || columns.size() > 5) {
     throw FormatError(
         fmt::format("{}: {} columns; expected a clean text, a corrupt one, an answer and a wrong one, "

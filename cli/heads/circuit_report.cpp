@@ -39,29 +39,28 @@ const char* unit_of(PatchScore score) {
 
 std::string circuit_tables(const CircuitReport& found, int64_t shown) {
   std::string text = wrapped(fmt::format(
-      "Over {} {} the answer is ahead of the wrong one by {:.4f} after clean texts and by {:.4f} after "
+      "Over {} the answer is ahead of the wrong one by {:.4f} after clean texts and by {:.4f} after "
       "corrupt ones ({}).",
-      found.pairs, found.pairs == 1 ? "pair" : "pairs", found.clean, found.corrupt, unit_of(found.score)));
-  text += wrapped(fmt::format(
-      "The circuit: {} of {} edges; the {} strongest kept {:.0f} %, before those went that are not needed.",
-      found.edges.size(), found.edges_of_model, found.strongest, 100 * found.share));
+      counted(found.pairs, "pair"), found.clean, found.corrupt, unit_of(found.score)));
   text +=
-      fmt::format("  faithfulness   {:<18}kept by these edges alone, {} {}\n", with_half(found.faithfulness),
-                  found.proved_pairs, found.proved_pairs == 1 ? "pair" : "pairs");
+      wrapped(fmt::format("The circuit: {} of {} edges; the {} strongest kept {:.0f} %, before edges that "
+                          "are not needed were left out.",
+                          found.edges.size(), found.edges_of_model, found.strongest, 100 * found.share));
+  text += fmt::format("  faithfulness   {:<18}kept by these edges alone, {}\n", with_half(found.faithfulness),
+                      counted(found.proved_pairs, "pair"));
   if (found.pairs_elsewhere > 0) {
-    text +=
-        fmt::format("  elsewhere      {:<18}kept on {} further {}\n", with_half(found.faithfulness_elsewhere),
-                    found.pairs_elsewhere, found.pairs_elsewhere == 1 ? "pair" : "pairs");
+    text += fmt::format("  elsewhere      {:<18}kept on {}\n", with_half(found.faithfulness_elsewhere),
+                        counted(found.pairs_elsewhere, "further pair"));
   }
   text += fmt::format("  completeness   {:<18}lost without these edges\n", with_half(found.completeness));
   text += found.needed_pairs > 0
-              ? fmt::format("  each edge is needed: without it less than {:.0f} % is kept, {} {}\n",
-                            100 * found.share, found.needed_pairs, found.needed_pairs == 1 ? "pair" : "pairs")
-              : std::string("  whether each edge is needed was not shown: --removals allowed too few runs\n");
+              ? fmt::format("  each edge is needed: without it less than {:.0f} % is kept, {}\n",
+                            100 * found.share, counted(found.needed_pairs, "pair"))
+              : std::string("  whether each edge is needed was not shown; --removals allows more runs\n");
   if (const RandomCircuits& random = found.random; random.count > 0) {
-    text += fmt::format("  of {} random circuits of as many edges {} {} as faithful, {} {}:\n", random.count,
-                        random.as_faithful, random.as_faithful == 1 ? "is" : "are", random.pairs,
-                        random.pairs == 1 ? "pair" : "pairs");
+    text += fmt::format("  of {} random circuits of as many edges {} {} as faithful, {}:\n", random.count,
+                        random.as_faithful, random.as_faithful == 1 ? "is" : "are",
+                        counted(random.pairs, "pair"));
     text += fmt::format("  they keep {:.3f} in the mean, {:.3f} at most; the circuit {:.3f}\n", random.mean,
                         random.most, random.circuit);
   }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/common.h"
@@ -17,8 +18,8 @@
 #include "multihead/base/error.h"
 #include "multihead/heads/contributions/heads_contributions.h"
 #include "multihead/heads/reports/contributions_json.h"
+#include "multihead/io/cut_at.h"
 #include "multihead/io/lines.h"
-#include "multihead/io/split_at.h"
 
 namespace mh::cli {
 namespace {
@@ -37,7 +38,7 @@ std::vector<AnswerQuestion> questions_of(const std::string& file, const AnswerQu
   std::vector<AnswerQuestion> questions;
   for (const std::string& line : read_lines(file, text_limits())) {
     AnswerQuestion one = all;
-    const std::vector<std::string> columns = split_at(line, '\t');
+    const std::vector<std::string_view> columns = cut_at(line, '\t');
     if (columns.size() > 3)
       throw FormatError(
           fmt::format("{}:{}: {} columns; expected a text, then perhaps an answer and a wrong one, "

@@ -14,18 +14,6 @@ std::vector<double> in_double(ConstMatrixView scores) {
   return found;
 }
 
-/// Calls use(begin, end) for parts of a list of so many, each of at most so many tokens, or one.
-template <class TokensOf, class Use>
-void in_batches(size_t count, int64_t most_tokens, const TokensOf& tokens_of, const Use& use) {
-  for (size_t begin = 0; begin < count;) {
-    int64_t tokens = tokens_of(begin);
-    size_t end = begin + 1;
-    while (end < count && tokens + tokens_of(end) <= most_tokens) tokens += tokens_of(end++);
-    use(begin, end);
-    begin = end;
-  }
-}
-
 }  // namespace
 
 EdgePasses::EdgePasses(const CircuitTexts& texts, const StreamGraph& graph, const HeadMatrices& matrices,

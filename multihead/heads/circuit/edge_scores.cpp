@@ -91,7 +91,7 @@ class EdgeScores::Batch {
   void run_between() {
     keep_streams(graph_, false, between_);
     for (const Stream& stream : graph_.streams()) {
-      const std::string site = stream.stack + ".embeddings";
+      const std::string site = stream.embeddings_site();
       const int64_t columns = ends_.value(site).cols();
       int64_t rows = 0;
       for (size_t p = 0; p < pairs_.size(); ++p) rows += steps_ * end_rows(site, p, false).rows;
@@ -140,8 +140,8 @@ class EdgeScores::Batch {
     const StreamSublayer* sublayer =
         from.sublayer >= 0 ? &stream.sublayers[static_cast<size_t>(from.sublayer)] : nullptr;
     const bool head = sublayer != nullptr && sublayer->attention != nullptr;
-    const std::string site = sublayer == nullptr ? stream.stack + ".embeddings"
-                             : head              ? sublayer->name + ".heads"
+    const std::string site = sublayer == nullptr ? stream.embeddings_site()
+                             : head              ? sublayer->heads_site()
                                                  : sublayer->output_site;
     std::vector<Tensor> found;
     for (size_t p = 0; p < pairs_.size(); ++p) {
@@ -184,12 +184,7 @@ class EdgeScores::Batch {
     if (targets.count == 0) return;
     const StreamTarget& first = graph_.targets()[static_cast<size_t>(targets.first)];
     const Stream& stream = graph_.streams()[static_cast<size_t>(first.stream)];
-    const auto at = [&](int place) {
-      return between_
-          .value(place == 0 ? stream.stack + ".embeddings"
-                            : stream.sublayers[static_cast<size_t>(place - 1)].behind_site)
-          .view();
-    };
+    const auto at = [&](int place) { return between_.value(stream.site_before(place)).view(); };
     std::vector<Tensor> g = seeds(targets);
     pull_back(first.norm, at(first.place), g);
     int end = first.place;  // the sublayers before it have not been counted
@@ -224,8 +219,7 @@ class EdgeScores::Batch {
   /// Adds the scores of the edges from sources [from, to) to these targets, whose gradients at the sources' place are given.
   void count(StreamGraph::Targets targets, const std::vector<Tensor>& gradients, int from, int to) {
     const int stream = graph_.targets()[static_cast<size_t>(targets.first)].stream;
-    const KeptValue& rows =
-        between_.kept(graph_.streams()[static_cast<size_t>(stream)].stack + ".embeddings");
+    const KeptValue& rows = between_.kept(graph_.streams()[static_cast<size_t>(stream)].embeddings_site());
     std::vector<std::vector<Tensor>> means(gradients.size());  // by target and pair: over the steps
     parallel_for(std::ssize(gradients), [&](int64_t t) {
       const Tensor& g = gradients[static_cast<size_t>(t)];
@@ -270,15 +264,12 @@ EdgeScores::EdgeScores(const CircuitTexts& texts, const StreamGraph& graph, cons
       totals_(graph.sources().size() * graph.targets().size()) {}
 
 void EdgeScores::add(std::span<const CircuitPair> pairs) {
-  for (size_t begin = 0; begin < pairs.size();) {
-    size_t end = begin + 1;
-    int64_t tokens = pairs[begin].tokens() * options_.steps;
-    while (end < pairs.size() && tokens + pairs[end].tokens() * options_.steps <= options_.max_batch_tokens)
-      tokens += pairs[end++].tokens() * options_.steps;
-    const Batch batch(*this, pairs.subspan(begin, end - begin));
-    tape_.clear();  // its memory serves the next ones
-    begin = end;
-  }
+  in_batches(
+      pairs.size(), options_.max_batch_tokens, [&](size_t i) { return pairs[i].tokens() * options_.steps; },
+      [&](size_t begin, size_t end) {
+        const Batch batch(*this, pairs.subspan(begin, end - begin));
+        tape_.clear();  // its memory serves the next ones
+      });
 }
 
 }  // namespace mh

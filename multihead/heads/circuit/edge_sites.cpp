@@ -10,19 +10,6 @@
 namespace mh {
 namespace {
 
-std::string embeddings_site(const Stream& stream) {
-  return stream.stack + ".embeddings";
-}
-
-std::string heads_site(const StreamSublayer& sublayer) {
-  return sublayer.name + ".heads";
-}
-
-/// The stream before a sublayer, or at the end.
-std::string stream_site(const Stream& stream, int place) {
-  return place == 0 ? embeddings_site(stream) : stream.sublayers[static_cast<size_t>(place - 1)].behind_site;
-}
-
 /// x += sign * y.
 void add_rows(MatrixView x, ConstMatrixView y, float sign = 1) {
   for (int64_t i = 0; i < x.rows; ++i) {
@@ -40,9 +27,9 @@ void normalise_rows(const NormParameters& norm, MatrixView x) {
 
 void keep_streams(const StreamGraph& graph, bool step_by_step, SiteValues& values) {
   for (const Stream& stream : graph.streams()) {
-    values.keep(embeddings_site(stream));
+    values.keep(stream.embeddings_site());
     for (const StreamSublayer& sublayer : stream.sublayers) {
-      if (sublayer.attention != nullptr) values.keep(heads_site(sublayer));
+      if (sublayer.attention != nullptr) values.keep(sublayer.heads_site());
       if (sublayer.attention == nullptr || step_by_step || !stream.is_sum())
         values.keep(sublayer.output_site);
       values.keep(sublayer.behind_site);
@@ -59,7 +46,7 @@ EdgeSites::EdgeSites(const Given& given)
   for (int s = 0; s < static_cast<int>(given.graph.streams().size()); ++s) {
     const Stream& stream = given.graph.streams()[static_cast<size_t>(s)];
     const bool steps = given.step_by_step || !stream.is_sum();
-    actions_[embeddings_site(stream)] = {Part::kEmbeddings, s};
+    actions_[stream.embeddings_site()] = {Part::kEmbeddings, s};
     for (int i = 0; i < static_cast<int>(stream.sublayers.size()); ++i) {
       const StreamSublayer& sublayer = stream.sublayers[static_cast<size_t>(i)];
       const auto add_targets = [&](TargetKind kind) {
@@ -70,7 +57,7 @@ EdgeSites::EdgeSites(const Given& given)
       } else {
         for (const TargetKind kind : {TargetKind::kQueries, TargetKind::kKeys, TargetKind::kValues})
           add_targets(kind);
-        actions_[heads_site(sublayer)] = {Part::kHeads, s, i};
+        actions_[sublayer.heads_site()] = {Part::kHeads, s, i};
       }
       if (steps || sublayer.attention == nullptr) actions_[sublayer.output_site] = {Part::kOutput, s, i};
       if (!steps) actions_[sublayer.behind_site] = {Part::kBehind, s, i};
@@ -162,7 +149,7 @@ Tensor EdgeSites::stream_read(int number, size_t run) const {
   const Reading& own = reading(number, run);
   const Stream& stream = given_.graph.streams()[static_cast<size_t>(target.stream)];
   if (given_.step_by_step || !stream.is_sum()) return replayed(target, own, run);
-  const std::string site = stream_site(stream, target.place);
+  const std::string site = stream.site_before(target.place);
   Tensor x =
       copied(own.current ? current_rows(current_.at(site), target.stream, run) : corrupt_rows(site, run));
   for (const int source : own.sources) add(own, source, run, x.view());
@@ -179,7 +166,7 @@ Tensor EdgeSites::replayed(const StreamTarget& target, const Reading& own, size_
   const auto add_those_before = [&](int end, MatrixView x) {
     for (; next != own.sources.end() && *next < end; ++next) add(own, *next, run, x);
   };
-  Tensor x = begun(embeddings_site(stream));
+  Tensor x = begun(stream.embeddings_site());
   add_those_before(stream.embeddings + 1, x.view());
   for (int place = 0; place < target.place; ++place) {
     const StreamSublayer& sublayer = stream.sublayers[static_cast<size_t>(place)];

@@ -58,7 +58,6 @@ class EdgeSites final : public Sites {
   }
   void plan();
   Var targets(Tape& tape, const Action& action, const SiteValue& value);
-  void keep_difference(int source, const Tensor& now, ConstMatrixView corrupt);
   /// What a target reads in a run, before its norm: [rows, d_model].
   Tensor stream_read(int target, size_t run) const;
   Tensor replayed(const StreamTarget& target, const Reading& reading, size_t run) const;

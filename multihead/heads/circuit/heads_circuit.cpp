@@ -23,10 +23,8 @@ struct ScoredPairs {
   std::vector<CircuitPair> pairs = {};
   std::vector<double> clean = {}, corrupt = {};
 
-  double difference() const {
-    return std::accumulate(clean.begin(), clean.end(), 0.0) -
-           std::accumulate(corrupt.begin(), corrupt.end(), 0.0);
-  }
+  double clean_sum() const { return std::accumulate(clean.begin(), clean.end(), 0.0); }
+  double corrupt_sum() const { return std::accumulate(corrupt.begin(), corrupt.end(), 0.0); }
 };
 
 struct ReadPairs {
@@ -128,8 +126,7 @@ CircuitReport heads_circuit(const ScoredModel& model,
   const double difference = read.clean_sum - read.corrupt_sum;
   check_difference(read.clean_sum, read.corrupt_sum, read.count);
   const auto proved = std::ssize(read.first.pairs);
-  check_difference(std::accumulate(read.first.clean.begin(), read.first.clean.end(), 0.0),
-                   std::accumulate(read.first.corrupt.begin(), read.first.corrupt.end(), 0.0), proved);
+  check_difference(read.first.clean_sum(), read.first.corrupt_sum(), proved);
 
   CircuitSearch::Edges ranked = graph.edges();
   std::stable_sort(ranked.begin(), ranked.end(), [&](const StreamGraph::Edge& a, const StreamGraph::Edge& b) {
@@ -167,7 +164,8 @@ CircuitReport heads_circuit(const ScoredModel& model,
   found.completeness = search.effects({&circuit.edges, 1})[0];
   found.random = search.random(circuit.edges);
   const auto elsewhere = std::ssize(read.next.pairs);
-  if (elsewhere > 0 && read.next.difference() >= kLeastPatchDifference * static_cast<double>(elsewhere)) {
+  if (elsewhere > 0 && read.next.clean_sum() - read.next.corrupt_sum() >=
+                           kLeastPatchDifference * static_cast<double>(elsewhere)) {
     const CircuitSearch others(passes, graph, read.next.pairs, read.next.clean, read.next.corrupt, options);
     found.faithfulness_elsewhere = others.kept(EdgeSet(graph, circuit.edges));
     found.pairs_elsewhere = elsewhere;

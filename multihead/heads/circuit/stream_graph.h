@@ -30,6 +30,8 @@ struct StreamSublayer {
   int reads = 0;  // the sublayer before which it reads its stream: itself, unless sublayers are parallel
   int first_source = 0;  // the number of its first source
   int sources = 1;       // a head each, or the feed-forward layer
+
+  std::string heads_site() const { return name + ".heads"; }
 };
 
 struct Stream {
@@ -38,6 +40,11 @@ struct Stream {
   NormParameters end = {};
   int embeddings = 0;  // the number of that source
 
+  std::string embeddings_site() const { return stack + ".embeddings"; }
+  /// That of the stream before a sublayer, or for their number at its end.
+  std::string site_before(int place) const {
+    return place == 0 ? embeddings_site() : sublayers[static_cast<size_t>(place - 1)].behind_site;
+  }
   /// Whether no norm stands on the way, so that the stream is the sum of what was written.
   bool is_sum() const;
 };

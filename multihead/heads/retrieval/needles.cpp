@@ -3,7 +3,7 @@
 #include "multihead/base/embed.h"
 #include "multihead/base/error.h"
 #include "multihead/heads/retrieval/heads_retrieval.h"
-#include "multihead/io/split_at.h"
+#include "multihead/io/cut_at.h"
 
 // MULTIHEAD_RETRIEVAL is share/retrieval of the sources.
 MH_EMBED(mh_needles, MULTIHEAD_RETRIEVAL "/needles.tsv");
@@ -16,21 +16,28 @@ std::vector<RetrievalNeedle> needles_of(std::span<const std::string> lines, cons
     std::string line = lines[i];
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
-    const std::vector<std::string> fields = split_at(line, '\t');
+    const std::vector<std::string_view> fields = cut_at(line, '\t');
     if (fields.size() != 3)
       throw FormatError(fmt::format(
           "{}, line {}: expected a sentence, a question and its answer with tabs between them, got {} {}",
           name, i + 1, fields.size(), fields.size() == 1 ? "field" : "fields"));
-    needles.push_back({.sentence = fields[0], .question = fields[1], .answer = fields[2]});
+    needles.push_back({.sentence = std::string(fields[0]),
+                       .question = std::string(fields[1]),
+                       .answer = std::string(fields[2])});
   }
   return needles;
 }
 
-RetrievalTexts::RetrievalTexts()
-    : needles(needles_of(split_at({mh_needles, static_cast<size_t>(mh_needles_end - mh_needles)}, '\n'),
-                         "share/retrieval/needles.tsv")) {
-  for (const std::string& line : split_at({mh_filler, static_cast<size_t>(mh_filler_end - mh_filler)}, '\n'))
-    if (!line.empty()) filler += (filler.empty() ? "" : " ") + line;
+RetrievalTexts::RetrievalTexts() {
+  const std::vector<std::string_view> lines =
+      cut_at({mh_needles, static_cast<size_t>(mh_needles_end - mh_needles)}, '\n');
+  needles = needles_of(std::vector<std::string>(lines.begin(), lines.end()), "share/retrieval/needles.tsv");
+  for (const std::string_view line :
+       cut_at({mh_filler, static_cast<size_t>(mh_filler_end - mh_filler)}, '\n')) {
+    if (line.empty()) continue;
+    if (!filler.empty()) filler += ' ';
+    filler += line;
+  }
 }
 
 }  // namespace mh
