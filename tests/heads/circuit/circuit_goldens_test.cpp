@@ -20,11 +20,7 @@ class CircuitGoldens : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, CircuitGoldens,
                          testing::Values("bert/masked", "gemma2/logits_capped", "gpt2/tied",
                                          "llama/tied_grouped", "marian/gelu_f16", "t5/plain"),
-                         [](const auto& of) {
-                           std::string name = of.param;
-                           for (char& c : name) c = c == '/' ? '_' : c;
-                           return name;
-                         });
+                         [](const auto& of) { return test_name_of(of.param); });
 
 /// source: stack, sublayer, head; target: stack, sublayer, part, head.
 StreamGraph::Edge edge_of(const StreamGraph& graph, const int64_t* of) {

@@ -21,11 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ContributionGoldens,
                          testing::Values("bert/masked", "gemma2/logits_capped", "gpt2/tied",
                                          "gpt_neox/parallel", "llama/tied_grouped", "marian/gelu_f16",
                                          "t5/plain"),
-                         [](const auto& of) {
-                           std::string name = of.param;
-                           for (char& c : name) c = c == '/' ? '_' : c;
-                           return name;
-                         });
+                         [](const auto& of) { return test_name_of(of.param); });
 
 TEST_P(ContributionGoldens, AreTransformers) {
   const std::string name = GetParam();
