@@ -8,6 +8,7 @@ there. Needs the package multihead."""
 import gzip
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import multihead as mh
@@ -61,13 +62,18 @@ def settled(readings, id):
     return at
 
 
-def against_runner_up(model, source, prefix, word, id, best):
-    """Contributions to the word less the most probable other token that the text of an answer can say."""
+def against_runner_up(model, source, translation, at, id, best):
+    """Contributions to the word less the most probable other token that the text of an answer can say, so not to the inside of a word."""
+    word, prefix = translation.word(at), translation.text(0, at)
     for other in best:
-        wrong = other["token"].removeprefix("▁")
-        if other["id"] == id or not wrong or other["token"].startswith("</"):
+        wrong, begins = read(other["token"])
+        inside = translation.marked and not begins and any(letter.isalnum() for letter in wrong)
+        if other["id"] == id or not wrong or inside or wrong.startswith("</"):
             continue
-        report = mh.heads.contributions(model, source, answer=word, wrong=wrong, prefix=prefix, sources=0).report
+        try:
+            report = mh.heads.contributions(model, source, answer=word, wrong=wrong, prefix=prefix, sources=0).report
+        except mh.UsageError:  # as text it begins like the word, since the tokenizer cuts it otherwise
+            continue
         if report["wrong"]["id"] == other["id"] and report["answer"]["id"] == id:
             return report
     return None
@@ -86,7 +92,9 @@ def parts_by_layer(report, layers):
 
 
 def of_sentence(model, source):
-    report = mh.heads.lens(model, source, sublayers=True, words=RUNNERS_UP).report
+    # Contributions cut the translation's text into tokens, which may be others than those that the model said: the lens reads the same.
+    translated = mh.heads.lens(model, source, words=1).report["translation"]
+    report = mh.heads.lens(model, source, sublayers=True, words=RUNNERS_UP, target=translated).report
     sites = list(dict.fromkeys(value["site"] for value in report["values"]))
     positions = report["positions"]
     translation = Translation([one["actual"]["token"] for one in positions[:-1]])
@@ -96,15 +104,14 @@ def of_sentence(model, source):
             continue
         said, id = positions[at]["predicted"]["id"], positions[at]["actual"]["id"]
         readings = [value for value in report["values"] if value["position"] == at]
-        word = translation.word(at)
-        shares = said == id and against_runner_up(model, source, translation.text(0, at), word, id, readings[-1]["best"])
+        shares = said == id and against_runner_up(model, source, translation, at, id, readings[-1]["best"])
         if not shares:
             left_out += 1
             continue
         sums, others = parts_by_layer(shares, (len(sites) - 1) // 3)
         words.append({
-            "word": word,
-            "function": word.lower() in FUNCTION_WORDS,
+            "word": translation.word(at),
+            "function": translation.word(at).lower() in FUNCTION_WORDS,
             "settled": settled(readings, id),
             "log_probability": [reading["predicted"]["log_probability"] for reading in readings],
             "wrong": shares["wrong"]["token"],
@@ -112,7 +119,7 @@ def of_sentence(model, source):
             "parts": sums,
             **others,
         })  # fmt: skip
-    return {"translation": report["translation"], "words": words, "left_out": left_out}
+    return {"translation": translated, "words": words, "left_out": left_out}
 
 
 def main():
@@ -120,6 +127,7 @@ def main():
     if Path(out).exists():
         return
     mh.set_threads(1)
+    warnings.simplefilter("ignore", mh.Remark)  # that the first of several tokens is what counts, which is known
     model = mh.demo() if name == "demo" else mh.load(name)
     with (gzip.open if text.endswith(".gz") else open)(text, "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()[int(first) - 1 : int(last)]
