@@ -44,7 +44,7 @@ Var similarity_of(Tape& tape, HeadRows x) {
   const int64_t rows = x.vars[0].rows(), heads = x.heads, size = x.size,
                 blocks = (rows + kRowsPerTask - 1) / kRowsPerTask;
   const auto vars = tape.arena().array<Var>(std::ssize(x.vars));
-  std::ranges::copy(x.vars, vars.begin());
+  std::copy(x.vars.begin(), x.vars.end(), vars.begin());
   x.vars = vars;
   const double share = 1.0 / (static_cast<double>(heads) * static_cast<double>(heads));
   Var y = tape.make(1, 1, vars);

@@ -1,8 +1,6 @@
 #include "multihead/base/aligned.h"
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "multihead/base/platform.h"
 
 namespace mh {
 namespace {
@@ -17,10 +15,7 @@ std::align_val_t alignment(size_t bytes) {
 
 std::byte* allocate_aligned(size_t bytes) {
   void* memory = ::operator new(bytes, alignment(bytes));
-#if defined(__linux__)
-  // Where it is refused, pages stay small: nothing else changes.
-  if (bytes >= kHugePage) ::madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
-#endif
+  if (bytes >= kHugePage) ask_for_huge_pages(memory, bytes / kHugePage * kHugePage);
   return reinterpret_cast<std::byte*>(memory);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/platform.h"
 #include "multihead/base/stop.h"
 
 namespace mh {
@@ -206,14 +206,6 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, code);
 }
 
-void release_mapped(const std::byte* begin, size_t bytes) {
-  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uintptr_t>(begin);
-  const uintptr_t first = (address + page - 1) / page * page, last = (address + bytes) / page * page;
-  // Where it cannot be done, the memory stays taken: nothing else changes.
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-}
-
 int open_regular_file(const fs::path& path) {
   // Without O_NONBLOCK the opening of a pipe waits for its writer. Regular files know no such waiting.
   Descriptor fd(path, O_RDONLY | O_NONBLOCK);
@@ -354,8 +346,8 @@ void FolderWriter::commit() {
   if (::rename(staging_.c_str(), folder_.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) fail("write folder", folder_, errno);
     // A folder of that name exists. Swap the two in one step, so that there is always a complete one.
-    if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, folder_.c_str(), RENAME_EXCHANGE) != 0) {
-      fail("replace folder", folder_, errno);
+    if (const int failure = exchange_folders(staging_, folder_); failure != 0) {
+      fail("replace folder", folder_, failure);
     }
     std::error_code code;
     fs::remove_all(staging_, code);  // now the older contents

@@ -25,9 +25,6 @@ bool is_there(const std::filesystem::path& path);
 int open_regular_file(const std::filesystem::path& path);
 /// Throws the same FileError for code that reads a file in its own way; `code` is the errno.
 [[noreturn]] void throw_cannot_read(std::string_view name, int code);
-/// Lets the memory go that a part of a mapped file takes, as far as it is whole pages; they are read again when
-/// they are next needed. REQUIRES: the bytes are mapped from a file, and nothing was written there.
-void release_mapped(const std::byte* begin, size_t bytes);
 /// Reads an open descriptor to its end, e.g. 0 for standard input. Errors call it `name`.
 std::string read_descriptor(int descriptor, std::string_view name);
 

@@ -1,8 +1,5 @@
 #include "multihead/base/thread_pool.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +11,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/platform.h"
 #include "multihead/base/stop.h"
 
 namespace mh {
@@ -156,12 +154,6 @@ class Pool {
   bool interrupted_ = false;  // failure_ is an Interrupted
 };
 
-int available_processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 struct Shared {
   std::mutex mutex;
   std::shared_ptr<Pool> pool;  // made at the first parallel_for that needs it; a loop that runs keeps it
@@ -172,7 +164,7 @@ struct Shared {
 /// thread may have held, and makes one of its own.
 Shared& shared() {
   static Shared* current = [] {
-    ::pthread_atfork(nullptr, nullptr, [] {
+    call_in_forked_child([] {
       const int wanted = current->threads_wanted;
       current = new Shared;
       current->threads_wanted = wanted;
@@ -195,6 +187,8 @@ void set_thread_count(int threads) {
   if (threads < 1 || threads > kMostThreads) {
     throw UsageError(std::to_string(threads) + " threads; expected 1 ... " + std::to_string(kMostThreads));
   }
+  if (threads > 1 && !has_threads())
+    throw UsageError("this system has one thread; leave out the number of threads");
   Shared& state = shared();
   std::lock_guard lock(state.mutex);
   if (threads != state.threads_wanted) state.pool.reset();

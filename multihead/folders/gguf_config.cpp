@@ -152,7 +152,8 @@ bool has_output_layer(const GgufFile& file, bool is_t5) {
   if (output == nullptr || embeddings == nullptr || !is_t5) return output != nullptr;
   // T5 scales the states before an output layer that is its embeddings, also where a file has them twice.
   return output->type != embeddings->type || output->shape != embeddings->shape ||
-         !std::ranges::equal(output->bytes, embeddings->bytes);
+         !std::equal(output->bytes.begin(), output->bytes.end(), embeddings->bytes.begin(),
+                     embeddings->bytes.end());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/base/file.h"
+#include "multihead/base/platform.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/io/gguf_writer.h"
 #include "multihead/io/quantise_blocks.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/base/file.h"
+#include "multihead/base/platform.h"
 
 namespace mh {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/file.h"
+#include "multihead/base/platform.h"
 #include "multihead/io/strict_json.h"
 
 namespace mh {

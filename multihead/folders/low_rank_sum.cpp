@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/file.h"
+#include "multihead/base/platform.h"
 
 namespace mh {
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/platform.h"
 #include "multihead/base/file.h"
 #include "multihead/folders/checkpoint_names.h"
 #include "multihead/folders/family.h"
@@ -178,7 +179,8 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   folder.model = make_model(files, plan);
   if (folder.model->label_head() != nullptr) folder.labels = plan.labels;
   // Meanwhile another thread reads the weights, which nothing below asks for.
-  auto weights = std::async([&] { return read_parameters(files, plan, *folder.model); });
+  auto weights = std::async(has_threads() ? std::launch::async : std::launch::deferred,
+                            [&] { return read_parameters(files, plan, *folder.model); });
   std::optional<SpecialTokens> special;
   if (from.has(kTokenizerConfigFile)) {
     const std::string config = from.read(kTokenizerConfigFile);

@@ -23,7 +23,8 @@ namespace mh {
 namespace fs = std::filesystem;
 
 bool is_shipped(const fs::path& path) {
-  if (path != kShippedName) return false;
+  const char *begin = mh_shipped_tensors, *end = mh_shipped_tensors_end;
+  if (path != kShippedName || begin == end) return false;  // a module for pages has none
   constexpr std::array kOfModels = {kConfigFile, kWeightsFile, kWeightsIndexFile};
   const bool model_here = std::any_of(kOfModels.begin(), kOfModels.end(),
                                       [&](const char* file) { return is_there(path / file); });

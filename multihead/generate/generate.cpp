@@ -176,7 +176,7 @@ class Generation {
       decoding_.read(fresh.view());
       return;
     }
-    fresh.add(std::span(known, prompt.end()), 0);
+    fresh.add(std::span(prompt).subspan(static_cast<size_t>(known - prompt.begin())), 0);
     decoding_.cache() = std::exchange(options_.prompt_cache->keys_and_values, StackCache());
     decoding_.cache().cut(static_cast<int32_t>(known - prompt.begin()));
     decoding_.read_on(fresh.view());

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "multihead/io/config.h"
@@ -45,8 +44,7 @@ class ConfigWriter : public ConfigVisitor {
     // The shortest digits that name this float, not the digits of the double nearest to it: 0.1, not
     // 0.10000000149.
     if (single_precision) {
-      const std::string digits = fmt::format("{}", static_cast<float>(value));
-      std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      value = ordered_json::parse(fmt::format("{}", static_cast<float>(value))).get<double>();
     }
     here() = value;
   }

@@ -12,6 +12,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/platform.h"
 #include "multihead/io/gguf_header.h"
 #include "multihead/io/strict_json.h"
 

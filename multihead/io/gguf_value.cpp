@@ -96,7 +96,7 @@ std::optional<double> GgufItem::number() const {
 }
 
 std::string_view GgufItem::text() const {
-  return {reinterpret_cast<const char*>(at) + sizeof(uint64_t), number_at<uint64_t>(at)};
+  return {reinterpret_cast<const char*>(at) + sizeof(uint64_t), static_cast<size_t>(number_at<uint64_t>(at))};
 }
 
 std::string GgufItem::describe() const {

@@ -31,7 +31,8 @@ bool RotaryScaling::operator==(const RotaryScaling& other) const {
     return std::tie(s.kind, s.factor, s.low_turns, s.high_turns, s.original_positions, s.whole_pairs,
                     s.amplitude);
   };
-  return numbers(*this) == numbers(other) && std::ranges::equal(factors, other.factors);
+  return numbers(*this) == numbers(other) &&
+         std::equal(factors.begin(), factors.end(), other.factors.begin(), other.factors.end());
 }
 
 double rotary_speed(int i, int rotated, double base, const RotaryScaling& scaling) {

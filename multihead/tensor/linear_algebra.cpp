@@ -15,7 +15,8 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 using Strided = Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>>;
 
 Strided mapped(ConstDoubleView a) {
-  return {a.data, a.rows, a.cols, Eigen::OuterStride<>(std::max<int64_t>(1, a.stride))};
+  const auto index = [](int64_t size) { return static_cast<Eigen::Index>(size); };
+  return {a.data, index(a.rows), index(a.cols), Eigen::OuterStride<>(index(std::max<int64_t>(1, a.stride)))};
 }
 
 template <class Matrix>

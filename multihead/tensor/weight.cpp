@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "multihead/base/file.h"
+#include "multihead/base/platform.h"
 #include "multihead/base/thread_pool.h"
 
 namespace mh {

@@ -112,7 +112,7 @@ bool CircuitSearch::keeps_share(const Edges& edges) const {
 }
 
 CircuitSearch::Found CircuitSearch::smallest(const Edges& ranked) const {
-  const auto all = std::ssize(ranked);
+  const int64_t all = std::ssize(ranked);
   int64_t runs = 0;
   const auto keeps = [&](int64_t count) {
     if (options_.progress) options_.progress({"tried", "circuits", ++runs});
@@ -133,7 +133,7 @@ CircuitSearch::Found CircuitSearch::smallest(const Edges& ranked) const {
 }
 
 bool CircuitSearch::leave_out(Found& found, int64_t& left) const {
-  const auto edges = std::ssize(found.edges);
+  const int64_t edges = std::ssize(found.edges);
   if (left < edges || edges < 2) return false;
   const auto pairs = static_cast<size_t>(std::min<int64_t>(left / edges, std::ssize(pairs_)));
   left -= edges * static_cast<int64_t>(pairs);

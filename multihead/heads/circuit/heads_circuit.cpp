@@ -148,7 +148,7 @@ CircuitReport heads_circuit(const ScoredModel& model,
     return one;
   };
   const CircuitSearch search(passes, graph, read.first.pairs, read.first.clean, read.first.corrupt, options);
-  const auto exact = std::min(options.exact, std::ssize(ranked));
+  const auto exact = std::min<int64_t>(options.exact, std::ssize(ranked));
   std::vector<CircuitSearch::Edges> singles;
   for (int64_t i = 0; i < exact; ++i) {
     singles.push_back({ranked[static_cast<size_t>(i)]});

@@ -116,7 +116,7 @@ std::vector<Contribution*> strongest_heads(ContributionReport& report, int64_t c
   std::stable_sort(heads.begin(), heads.end(), [](const Contribution* a, const Contribution* b) {
     return std::abs(a->sum) > std::abs(b->sum);
   });
-  heads.resize(static_cast<size_t>(std::min(count, std::ssize(heads))));
+  heads.resize(static_cast<size_t>(std::min<int64_t>(count, std::ssize(heads))));
   return heads;
 }
 

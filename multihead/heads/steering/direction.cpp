@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <locale>
 #include <map>
+#include <sstream>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "multihead/base/error.h"
@@ -36,9 +36,10 @@ std::optional<T> number_of(const SafetensorsFile& file, const char* key, const s
   const std::string text = text_of(file, key);
   if (text.empty()) return std::nullopt;
   T number{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || !(number >= 0) || !std::isfinite(static_cast<double>(number)))
+  std::istringstream in(text);
+  in.imbue(std::locale::classic());
+  in >> std::noskipws >> number;
+  if (in.fail() || in.peek() != std::istringstream::traits_type::eof() || !(number >= 0))
     throw FormatError(
         fmt::format("{}: `{}` of its metadata is '{}'; expected a number from 0", name, key, text));
   return number;

@@ -5,8 +5,9 @@
 
 #include "multihead/tasks/template_limits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -243,8 +244,7 @@ struct value_float_t : public value_t {
         if (val_flt != 0 && !(std::abs(val_flt) >= 1e-4 && std::abs(val_flt) < 1e16)) {
             throw std::runtime_error("NotImplemented: numbers that Python writes with an exponent");
         }
-        char digits[32];
-        std::string out(digits, std::to_chars(digits, digits + sizeof(digits), val_flt, std::chars_format::fixed).ptr);
+        std::string out = fmt::format("{}", val_flt);  // the fewest digits that name it
         return out.find('.') == std::string::npos ? out + ".0" : out;
     }
     virtual bool as_bool() const override {
