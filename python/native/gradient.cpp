@@ -25,6 +25,7 @@
 #include "multihead/folders/language_codes.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/heads/sites/observe_text.h"
+#include "multihead/heads/sites/site_pattern.h"
 #include "multihead/heads/sites/text_pass.h"
 #include "multihead/models/label_head.h"
 #include "names.h"

@@ -167,17 +167,6 @@ Sites* sites_of(Edits* edits, const LoadedModel& model) {
   return &edits->both;
 }
 
-std::vector<std::string> sites_named(std::span<const SiteShape> all,
-                                     const std::vector<std::string>& patterns) {
-  std::vector<std::string> names;
-  for (const SiteShape& site : all) {
-    if (std::any_of(patterns.begin(), patterns.end(),
-                    [&](const auto& pattern) { return fits(site.name, pattern); }))
-      names.push_back(site.name);
-  }
-  return names;
-}
-
 void add_model(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Edits>(module, "Edits")

@@ -77,10 +77,6 @@ struct Edits {
 /// Null where there are none. Throws UsageError on sites and heads that the model does not have, and on directions of another one.
 Sites* sites_of(Edits* edits, const LoadedModel& model);
 
-/// The sites that fit one of the patterns, in the order of a forward pass.
-std::vector<std::string> sites_named(std::span<const SiteShape> all,
-                                     const std::vector<std::string>& patterns);
-
 /// Adds what a model does with texts to the class Model.
 void add_tasks(nb::class_<LoadedModel>& model);
 /// Adds next_logits and predicted_tokens to Model.

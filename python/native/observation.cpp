@@ -13,6 +13,7 @@
 #include "given_text.h"
 #include "model.h"
 #include "multihead/heads/sites/observe_text.h"
+#include "multihead/heads/sites/site_pattern.h"
 
 namespace mh::python {
 namespace {

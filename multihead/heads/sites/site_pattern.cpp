@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace mh {
@@ -36,6 +37,16 @@ SitePattern::SitePattern(std::string text) : text_(std::move(text)) {
   for (int part = 0; part <= static_cast<int>(kLastSitePart); ++part) {
     if (may_end(static_cast<SitePart>(part), end)) parts_ |= bit_of(static_cast<SitePart>(part));
   }
+}
+
+std::vector<std::string> sites_named(std::span<const SiteShape> all, std::span<const std::string> patterns) {
+  std::vector<std::string> names;
+  for (const SiteShape& site : all) {
+    if (std::any_of(patterns.begin(), patterns.end(),
+                    [&](const std::string& pattern) { return fits(site.name, pattern); }))
+      names.push_back(site.name);
+  }
+  return names;
 }
 
 }  // namespace mh

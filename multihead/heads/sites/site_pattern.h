@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "multihead/nn/sites.h"
 
@@ -49,5 +51,8 @@ class SitePattern {
   std::string text_;
   SiteParts parts_ = 0;
 };
+
+/// The sites that fit one of the patterns, in the order of `all`.
+std::vector<std::string> sites_named(std::span<const SiteShape> all, std::span<const std::string> patterns);
 
 }  // namespace mh
