@@ -252,7 +252,7 @@ std::string HeadsPage::title() const {
   return fmt::format("{}: {}", data_->opens_at, data_->opens.words);
 }
 
-std::string HeadsPage::html() const {
+std::string HeadsPage::data() const {
   if (data_->runs.empty()) throw UsageError("a page needs a model");
   const HeadsJson page{{"schema", kHeadsSchema},
                        {"made", {{"version", MULTIHEAD_VERSION}, {"command", options_.command}}},
@@ -265,7 +265,11 @@ std::string HeadsPage::html() const {
                          {"by", data_->opens.by}}},
                        {"mode", name_of(options_.mode)},
                        {"runs", data_->runs}};
-  std::string html = page_with(packed_page(written(page), data_->numbers.bytes()));
+  return packed_page(written(page), data_->numbers.bytes());
+}
+
+std::string HeadsPage::html() const {
+  std::string html = page_with(data());
   if (html.size() > options_.most_bytes())
     throw UsageError(
         fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no `walk`, or a "

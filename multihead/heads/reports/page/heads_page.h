@@ -89,6 +89,8 @@ class HeadsPage {
   void add_run(const PageRun& run, const std::vector<PageText>& texts);
   /// Throws UsageError on a head that the model does not have, and when there is no run.
   std::string html() const;
+  /// What html() has of the models and texts, packed as docs/file-formats.md says: a page that is open already may show it. Throws likewise.
+  std::string data() const;
   /// The head that it opens at, in words: "Encoder 0, head 2: article → noun, 97 %".
   std::string title() const;
 

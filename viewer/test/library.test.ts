@@ -1,0 +1,166 @@
+// The library as WebAssembly, in Node, beside the tool: MULTIHEAD_WASM is the folder of multihead.js and .wasm (scripts/wasm), and
+// MULTIHEAD_TOOL the tool. Without them these tests are left out.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Changes, Library, type ModuleFactory, Refused } from "../src/live/library";
+
+const wasm = process.env["MULTIHEAD_WASM"] ?? "";
+const tool = process.env["MULTIHEAD_TOOL"] ?? "";
+const models = process.env["MULTIHEAD_MODELS"] ?? "";
+const demo = join(__dirname, "../../share/demo");
+
+const texts = ["the small dog sees a cat .", "two men see the old house ."];
+const changed: { flags: string[]; changes: Changes }[] = [
+  { flags: [], changes: {} },
+  { flags: ["--mute", "decoder.*.cross_attention.2"], changes: { mute: ["decoder.*.cross_attention.2"] } },
+  {
+    flags: ["--gate", "encoder.1.self_attention.0=0.25"],
+    changes: { gate: [{ heads: "encoder.1.self_attention.0", by: 0.25 }] },
+  },
+  {
+    flags: ["--replace", "encoder.0.self_attention.*=uniform"],
+    changes: { replace: [{ heads: "encoder.0.self_attention.*", rule: "uniform" }] },
+  },
+];
+
+function run(...words: string[]): string {
+  return execFileSync(tool, ["--quiet", ...words], { encoding: "utf8" });
+}
+const lines = (text: string) => text.trimEnd().split("\n");
+
+/** The small files and tensors of a model on disk, a folder or one file. */
+function filesOf(path: string): Map<string, Uint8Array> {
+  if (path.endsWith(".gguf")) return new Map([[basename(path), readFileSync(path)]]);
+  const names = readdirSync(path, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  return new Map(
+    names.map((one) => {
+      const file = join(one.parentPath, one.name);
+      return [file.slice(path.length + 1), readFileSync(file)];
+    }),
+  );
+}
+
+function file(text: string[]): string {
+  const name = join(mkdtempSync(join(tmpdir(), "multihead-")), "text");
+  writeFileSync(name, `${text.join("\n")}\n`);
+  return name;
+}
+
+function expectNear(found: number[], wanted: number[], within: number): void {
+  expect(found.length).toBe(wanted.length);
+  for (const [i, one] of wanted.entries()) expect(Math.abs((found[i] ?? Number.NaN) - one)).toBeLessThan(within);
+}
+
+async function loaded(): Promise<Library> {
+  const factory = createRequire(import.meta.url)(join(wasm, "multihead.js")) as ModuleFactory;
+  return Library.load(factory, readFileSync(join(wasm, "multihead.wasm")));
+}
+
+describe.skipIf(wasm === "" || tool === "")("the library as WebAssembly", () => {
+  let library: Library;
+  let model = 0;
+  beforeAll(async () => {
+    library = await loaded();
+    model = library.open("demo", filesOf(demo)).model;
+  });
+
+  it.each(changed)("translates and scores as the tool does with $flags", ({ flags, changes }) => {
+    const source = file(texts);
+    const wanted = lines(run("translate", "--model", demo, "-i", source, ...flags));
+    const found = library.call("translate", model, { texts, changes }).translations;
+    expect(found.map((best) => best[0]?.text)).toEqual(wanted);
+    const per_token = lines(run("score", demo, "--source", source, "--target", file(wanted), "--per-token", ...flags));
+    const scores = library.call("score", model, { texts, targets: wanted, changes }).log_probabilities;
+    for (const [i, line] of per_token.entries()) {
+      const [, ...tokens] = line.split(/\s+/).map(Number);
+      expectNear(scores[i] ?? [], tokens, 1e-4);
+    }
+  });
+
+  it("shows the weights of heads as the tool does", () => {
+    const head = "decoder.1.cross_attention.2";
+    const [text = ""] = texts;
+    const report: unknown = JSON.parse(run("heads", demo, "--text", text, "--head", head, "--json"));
+    const wanted = (report as { text: { weights: Record<string, number[][]> } }).text.weights[head] ?? [];
+    const found = library.call("observe", model, { text, sites: ["decoder.1.cross_attention.weights.2"] });
+    const rows = found.values["decoder.1.cross_attention.weights.2"] ?? [];
+    expect(rows.length).toBe(wanted.length);
+    for (const [i, row] of wanted.entries()) expectNear(rows[i] ?? [], row, 1e-4);
+  });
+
+  it("leaves each head out as the tool does", () => {
+    const [text = ""] = texts;
+    const wanted: unknown = JSON.parse(
+      run("heads", "importance", demo, "-i", file([text]), "--by", "ablation", "--json"),
+    );
+    const heads = (wanted as { heads: { head: string; importance: { mean: number } | number }[] }).heads;
+    const found = library.call("importance", model, { texts: [text] }).heads;
+    expect(found.length).toBe(heads.length);
+    const by = new Map(found.map((one) => [one.head, one.importance]));
+    for (const one of heads) {
+      const mean = typeof one.importance === "number" ? one.importance : one.importance.mean;
+      expect(Math.abs((by.get(one.head) ?? Number.NaN) - mean)).toBeLessThan(1e-4);
+    }
+  });
+
+  it("says in a line what is wrong", () => {
+    expect(() => library.call("translate", 99, { texts })).toThrow(Refused);
+    expect(() => library.call("embed", model, { texts })).toThrow("sentence");
+    expect(() => library.open("nothing", new Map([["config.json", new Uint8Array([123])]]))).toThrow("config.json");
+  });
+
+  it("survives 2,000 hostile texts", () => {
+    let state = 1;
+    const next = (below: number) => {
+      state = (state * 48271) % 2147483647;
+      return state % below;
+    };
+    const odd = ["\u0000", "\ud800", "\u202e", "😀", "ﬁ", "<unk>", "</s>", "  ", "\t", "a".repeat(500), "0", "é", "."];
+    for (let n = 0; n < 2000; ++n) {
+      const text = Array.from({ length: next(9) }, () => odd[next(odd.length)] ?? "").join("");
+      try {
+        const found = library.call("tokens", model, { text });
+        expect(found.ids.length).toBe(found.labels.length);
+        if (n % 50 === 0) library.call("translate", model, { texts: [text] });
+      } catch (error) {
+        expect(error).toBeInstanceOf(Refused);
+      }
+    }
+  });
+
+  it("gives memory back", () => {
+    const files = filesOf(demo);
+    const bytes = () => library.bytes();
+    library.call("translate", model, { texts });
+    for (let n = 0; n < 3; ++n) library.call("close", library.open("again", files).model);
+    const before = bytes();
+    for (let n = 0; n < 20; ++n) library.call("close", library.open("again", files).model);
+    for (let n = 0; n < 1000; ++n) library.call("translate", model, { texts: [texts[n % 2]] });
+    expect(bytes()).toBe(before);
+  });
+
+  it.skipIf(models === "")("embeds as the tool does", () => {
+    const path = join(models, "minilm");
+    const wanted = lines(run("embed", path, "-i", file(texts), "--format", "jsonl")).map(
+      (line) => (JSON.parse(line) as { vector: number[] }).vector,
+    );
+    const one = library.open("minilm", filesOf(path));
+    const found = library.call("embed", one.model, { texts });
+    for (const [i, vector] of wanted.entries()) expectNear(found.vectors[i] ?? [], vector, 1e-4);
+    library.call("close", one.model);
+  });
+
+  it.skipIf(models === "")("continues a text as the tool does", () => {
+    const path = join(models, "smollm2.gguf");
+    const prompt = "The capital of France is";
+    const wanted = run("generate", path, "--prompt", prompt, "--max-new-tokens", "8");
+    const one = library.open("smollm2", filesOf(path));
+    const found = library.call("generate", one.model, { texts: [prompt], options: { max_new_tokens: 8 } });
+    expect(wanted).toContain((found.texts[0] ?? "").trim());
+    library.call("close", one.model);
+  });
+});
