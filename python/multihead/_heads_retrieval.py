@@ -53,8 +53,8 @@ def retrieval(
         depths: where the fact stands: 0 at the beginning, 1 right before the question.
 
     A row for each head: `score` (share of the answer's tokens that it copies) and `weight` (what it gives to them), with half the
-    width of their 95 % intervals, `score_half` and `weight_half`; of limited heads `fall` (of the answer's log-probability) and
-    `loss_rise`.
+    width of their 95 % intervals, `score_half` and `weight_half`; `by_place`, the score at each length and depth of
+    ``table.report["places"]``; of limited heads `fall` (of the answer's log-probability) and `loss_rise`.
     """
     report = report_of(
         model._native.retrieval, "retrieval", locals(),

@@ -65,6 +65,9 @@ TEST_F(HeadsRetrieval, JsonHasAllOfItAndMakesItAgain) {
   EXPECT_EQ(json["trials"].size(), 4u);
   EXPECT_EQ(json["trials"][0]["place"], 0);
   EXPECT_EQ(json["heads"].size(), 9u);
+  EXPECT_EQ(json["places"].size(), 2u);
+  EXPECT_EQ(json["places"][1]["depth"], 0.5);
+  EXPECT_EQ(json["heads"][8]["by_place"].size(), 2u);
   EXPECT_EQ(json["limited"].size(), 1u);
   EXPECT_TRUE(json["limited"][0]["loss_rise"].is_number());
   EXPECT_GT(json["text_loss"], 0);

@@ -18,12 +18,20 @@ HeadsJson json_of_trial(const RetrievalTrial& trial) {
           {"place", trial.place},   {"exact", trial.exact},   {"log_probability", trial.log_probability}};
 }
 
+HeadsJson json_of_place(const RetrievalPlace& place) {
+  return {{"length", place.length},
+          {"depth", place.depth},
+          {"exact", place.exact},
+          {"log_probability", place.log_probability}};
+}
+
 HeadsJson json_of_head(const RetrievalHead& head) {
   return {{"head", head.head.name()},
           {"score", head.score.mean},
           {"score_half", half_or_null(head.score)},
           {"weight", head.weight.mean},
-          {"weight_half", half_or_null(head.weight)}};
+          {"weight_half", half_or_null(head.weight)},
+          {"by_place", head.by_place}};
 }
 
 HeadsJson json_of_need(const RetrievalNeed& need) {
@@ -46,6 +54,7 @@ std::string retrieval_json(const RetrievalReport& retrieval, const std::string& 
   json["log_probability"] = retrieval.log_probability();
   json["needles"] = json_items(retrieval.needles, json_of_needle);
   json["trials"] = json_items(retrieval.trials, json_of_trial);
+  json["places"] = json_items(retrieval.places(), json_of_place);
   json["heads"] = json_items(retrieval.heads, json_of_head);
   if (!retrieval.needs.empty()) {
     json["text_loss"] = json_or_null(retrieval.text_loss);

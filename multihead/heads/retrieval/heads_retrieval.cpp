@@ -59,6 +59,7 @@ class Retrieval {
     const size_t needles = found_.needles.size();
     scores_.assign(watch_.heads().size(), std::vector<double>(needles));
     weights_ = scores_;
+    by_place_.resize(watch_.heads().size());
     falls_.assign(units_.size(), std::vector<double>(needles));
     for (const std::vector<HeadName>& heads : units_)
       limits_.emplace_back(model_, heads, options.sinks, options.window);
@@ -71,6 +72,7 @@ class Retrieval {
     all_ = trials * (1 + units) + (measures_text() ? 1 + units : 0);
     for (const int32_t length : options_.lengths) {
       for (const double depth : options_.depths) {
+        for (std::vector<double>& scores : by_place_) scores.push_back(0);
         for (size_t needle = 0; needle < texts_.needles().size(); ++needle)
           add_trial({.needle = needle, .length = length, .depth = depth}, trials);
       }
@@ -81,7 +83,8 @@ class Retrieval {
       return interval_of(sums);
     };
     for (size_t h = 0; h < watch_.heads().size(); ++h)
-      found_.heads.push_back({watch_.heads()[h], interval(scores_[h]), interval(weights_[h])});
+      found_.heads.push_back(
+          {watch_.heads()[h], interval(scores_[h]), interval(weights_[h]), std::move(by_place_[h])});
     for (size_t u = 0; u < units_.size(); ++u)
       found_.needs.push_back({.heads = units_[u], .fall = interval(falls_[u])});
     if (measures_text()) measure_text();
@@ -189,8 +192,10 @@ class Retrieval {
         weight += watch_.weight(head, step, token);
         if (watch_.copies(head, step, token)) copied[static_cast<size_t>(word - words.begin())] = 1;
       }
-      scores_[head][number] += static_cast<double>(std::count(copied.begin(), copied.end(), '\1')) /
-                               static_cast<double>(words.size());
+      const double score = static_cast<double>(std::count(copied.begin(), copied.end(), '\1')) /
+                           static_cast<double>(words.size());
+      scores_[head][number] += score;
+      by_place_[head].back() += score / static_cast<double>(found_.needles.size());
       weights_[head][number] += weight / static_cast<double>(steps);
     }
   }
@@ -260,6 +265,7 @@ class Retrieval {
   NeedleWatch watch_;
   std::vector<LimitedHeads> limits_;                   // of each unit
   std::vector<std::vector<double>> scores_, weights_;  // [heads][needles], sums over trials
+  std::vector<std::vector<double>> by_place_;          // [heads][lengths and depths so far]
   std::vector<std::vector<double>> falls_;             // [units][needles], likewise
   RetrievalReport found_;
   int64_t done_ = 0, all_ = 0;

@@ -131,6 +131,14 @@ struct RetrievalTrial {
 struct RetrievalHead {
   HeadName head;
   Interval score, weight;
+  std::vector<double> by_place = {};  // the score at each of RetrievalReport::places(), over needles
+};
+
+/// Of the trials of one length and depth.
+struct RetrievalPlace {
+  int32_t length = 0;
+  double depth = 0;
+  double exact = 0, log_probability = 0;  // as RetrievalReport::exact() and log_probability()
 };
 
 /// What is lost while heads are limited, one or those of a group.
@@ -154,6 +162,8 @@ struct RetrievalReport {
   std::vector<RetrievalNeed> needs = {};    // in that order, too
   std::optional<double> text_loss = {};     // of ordinary text, nats a token; none: it was not measured
 
+  /// Each length and depth, in the order of the trials.
+  std::vector<RetrievalPlace> places() const;
   /// Of the trials of one length and depth, or of all: the share that the model says, and the mean log p.
   double exact(std::optional<int32_t> length = {}, std::optional<double> depth = {}) const;
   double log_probability(std::optional<int32_t> length = {}, std::optional<double> depth = {}) const;

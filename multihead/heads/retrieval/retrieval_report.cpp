@@ -19,6 +19,16 @@ double mean_of_trials(const RetrievalReport& found, std::optional<int32_t> lengt
 
 }  // namespace
 
+std::vector<RetrievalPlace> RetrievalReport::places() const {
+  std::vector<RetrievalPlace> found;
+  for (const RetrievalTrial& trial : trials) {
+    if (trial.needle == 0)
+      found.push_back({trial.length, trial.depth, exact(trial.length, trial.depth),
+                       log_probability(trial.length, trial.depth)});
+  }
+  return found;
+}
+
 double RetrievalReport::exact(std::optional<int32_t> length, std::optional<double> depth) const {
   return mean_of_trials(*this, length, depth,
                         [](const RetrievalTrial& trial) { return trial.exact ? 1.0 : 0.0; });

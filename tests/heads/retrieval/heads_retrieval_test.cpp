@@ -101,6 +101,28 @@ TEST(Retrieval, OneOfTheAnswersTokensIsAShareOfTheScore) {
   EXPECT_EQ(found.exact(), 0);
 }
 
+// One of the three tokens of one answer, and both of the other.
+TEST(Retrieval, ScoresAreSaidByLengthAndDepth) {
+  RetrievalTexts texts = copied_texts();
+  texts.needles[0] = {.sentence = "w8 w17 w18 w3 w5", .question = "w17", .answer = "w18 w3 w5"};
+  const RetrievalReport found =
+      heads_retrieval(copying_folder(), texts, {.lengths = {37, 13}, .depths = {1, 0.3, 0}});
+  const std::vector<RetrievalPlace> places = found.places();
+  ASSERT_EQ(places.size(), 6u);
+  EXPECT_EQ(places[1].length, 37);
+  EXPECT_EQ(places[1].depth, 0.3);
+  EXPECT_EQ(places[5].length, 13);
+  EXPECT_EQ(places[5].exact, found.exact(13, 0));
+  EXPECT_EQ(places[5].log_probability, found.log_probability(13, 0));
+  ASSERT_EQ(found.heads[1].by_place.size(), 6u);
+  for (const double score : found.heads[1].by_place) EXPECT_DOUBLE_EQ(score, (1.0 / 3 + 1) / 2);
+  for (const RetrievalHead& head : found.heads) {
+    double sum = 0;
+    for (const double score : head.by_place) sum += score;
+    EXPECT_NEAR(sum / 6, head.score.mean, 1e-12);
+  }
+}
+
 TEST(Retrieval, WhatTheModelWritesCountsWhereItAnswersItself) {
   const ModelFolder folder = copying_folder();
   SiteValues muted;
