@@ -19,6 +19,7 @@
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/folders/checkpoint_names.h"
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
@@ -32,11 +33,13 @@ namespace mh::cli {
 namespace {
 
 constexpr const char* kShown = "Texts and models";
+constexpr const char* kReports = "Reports";
 constexpr const char* kCorpus = "A corpus";
 
 struct ViewInputs {
   std::vector<std::string> target = {};
   std::string with = {}, checkpoints = {};
+  std::string circuit = {}, retrieval = {};
   std::string corpus = {}, corpus_target = {}, conllu = {}, target_conllu = {}, alignment = {};
 
   template <class V>
@@ -51,6 +54,13 @@ struct ViewInputs {
        .help = "Show the checkpoints of the training in this folder instead, through time",
        .rare = true,
        .value = "DIR"});
+    v("circuit", circuit, {},
+      {.group = kReports, .help = "A circuit of MODEL, as `heads circuit --json` wrote it", .value = "FILE"});
+    v("retrieval", retrieval, {},
+      {.group = kReports,
+       .help = "Its retrieval heads, as `heads retrieval --json` wrote them",
+       .rare = true,
+       .value = "FILE"});
     v("corpus", corpus, {},
       {.group = kCorpus,
        .help = "Sentences, one a line: what heads do is measured on them",
@@ -73,6 +83,7 @@ struct ViewInputs {
       {.group = kCorpus, .help = "Word alignments (Pharaoh format)", .rare = true, .value = "FILE"});
   }
 
+  bool has_reports() const { return !circuit.empty() || !retrieval.empty(); }
   bool has_corpus() const { return !corpus.empty() || !conllu.empty(); }
 };
 
@@ -129,6 +140,10 @@ CorpusFiles corpus_files(const ViewInputs& of) {
                          .alignment = of.alignment});
 }
 
+PageReport report_in(const std::string& file) {
+  return file.empty() ? PageReport() : PageReport{.json = read_file(file), .name = file};
+}
+
 struct RunToShow {
   std::string name, path;
   std::optional<int64_t> update = std::nullopt;
@@ -171,6 +186,9 @@ std::vector<RunToShow> runs_of(const ViewFlags& flags) {
 void check_inputs(const ViewInputs& of) {
   if (!of.with.empty() && !of.checkpoints.empty())
     throw UsageError("--with compares two models and --checkpoints follows one; give one of them");
+  if (of.has_reports() && !of.checkpoints.empty())
+    throw UsageError(
+        "--circuit and --retrieval are of one model, and --checkpoints shows several; leave it out");
   for (const auto& [flag, value] :
        {std::pair("--corpus-target", of.corpus_target), std::pair("--target-conllu", of.target_conllu),
         std::pair("--alignment", of.alignment)}) {
@@ -198,6 +216,8 @@ void run(ViewFlags& flags) {
   settings.run.corpus = corpus ? &*corpus : nullptr;
   settings.run.relations = !inputs.conllu.empty() || !inputs.target_conllu.empty();
   settings.run.alignment = !inputs.alignment.empty();
+  settings.run.circuit = report_in(inputs.circuit);
+  settings.run.retrieval = report_in(inputs.retrieval);
   settings.run.sites = changed.sites();
   settings.run.remark = [](const std::string& line) { remark(line); };
   HeadsPage page(settings.page);
@@ -217,6 +237,7 @@ void run(ViewFlags& flags) {
     settings.run.name = shown.name;
     settings.run.progress = [&](int64_t done) { progress.show(done); };
     PageRun run = page_run(model, texts, settings.run);
+    settings.run.circuit = settings.run.retrieval = {};  // those of the first model
     run.update = shown.update;
     page.add_run(run, texts);
   }

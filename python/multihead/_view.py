@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from . import _native
 from ._arguments import checked, text_or_list
@@ -13,6 +15,9 @@ from ._model import Model
 from ._names import HeadName, head_name
 from ._progress import Progress, counting
 from ._settings import settings
+from ._table import Table
+
+Report = Table | Mapping[str, Any] | File | None
 
 
 class Page:
@@ -44,6 +49,15 @@ class Page:
         return f"<Page of {len(self.html) / 2**20:.1f} MB: {self.title}; page.save('heads.html') writes it>"
 
 
+def _report(given: Report, argument: str) -> tuple[str, str]:
+    """Its JSON, empty where a file is to be read, and what messages call it."""
+    if given is None:
+        return "", ""
+    if isinstance(given, (str, os.PathLike)):
+        return "", os.fspath(given)
+    return json.dumps(dict(given.report if isinstance(given, Table) else given)), f"`{argument}`"
+
+
 @checked
 def view(
     model: Model,
@@ -63,6 +77,8 @@ def view(
     trees: File | None = None,
     target_trees: File | None = None,
     alignment: File | None = None,
+    circuit: Report = None,
+    retrieval: Report = None,
     height: int = 720,
     progress: Progress = False,
 ) -> Page:
@@ -84,6 +100,7 @@ def view(
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
+        circuit, retrieval: what `multihead.heads.circuit` and `retrieval` gave of this model, or a file of the report.
         height: pixels in a notebook.
     """
     texts, _ = text_or_list(text, "text")
@@ -101,6 +118,7 @@ def view(
     with counting(progress, "sentences") as count, model._edited() as edits:
         page, title = model._native.view(
             texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)",
-            settings=chosen, edits=edits, progress=count,
+            settings=chosen, circuit=_report(circuit, "circuit"), retrieval=_report(retrieval, "retrieval"), edits=edits,
+            progress=count,
         )  # fmt: skip
     return Page(page, title, height)

@@ -22,11 +22,19 @@ namespace mh::python {
 namespace {
 
 using Lines = std::vector<std::string>;
+using GivenReport =
+    std::pair<std::string, std::string>;  // its JSON, and its name; without JSON the name is a file's
+
+PageReport report_of(const GivenReport& given) {
+  const auto& [json, name] = given;
+  return {.json = json.empty() && !name.empty() ? read_file(name) : json, .name = name};
+}
 
 /// (the page, the head that it opens at in words).
 std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines& texts, const Lines& targets,
                                          const Corpus* corpus, const std::string& name,
                                          const std::string& command, const std::string& settings,
+                                         const GivenReport& circuit, const GivenReport& retrieval,
                                          Edits* edits, const std::function<void(int64_t)>& progress) {
   if (texts.empty()) throw UsageError("`texts`: give a text to look at");
   if (!targets.empty() && targets.size() != texts.size())
@@ -48,6 +56,8 @@ std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines&
     run.relations =
         corpus != nullptr && !(corpus->files.conllu.empty() && corpus->files.target_conllu.empty());
     run.alignment = corpus != nullptr && !corpus->files.alignment.empty();
+    run.circuit = report_of(circuit);
+    run.retrieval = report_of(retrieval);
     run.sites = sites_of(edits, loaded);
     run.remark = warn;
     run.progress = progress;
@@ -68,7 +78,7 @@ void add_view(nb::module_& module, nb::class_<LoadedModel>& model) {
       },
       "path"_a, "text"_a);
   model.def("view", view, "texts"_a, nb::kw_only(), "targets"_a, "corpus"_a.none(), "name"_a, "command"_a,
-            "settings"_a, "edits"_a.none(), "progress"_a.none());
+            "settings"_a, "circuit"_a, "retrieval"_a, "edits"_a.none(), "progress"_a.none());
 }
 
 }  // namespace mh::python

@@ -307,6 +307,24 @@ def test_pages(demo: mh.Model, tmp_path: Path) -> None:
         mh.view(demo, "two dogs run .", max_size=0)
 
 
+def test_pages_show_reports(demo: mh.Model, tmp_path: Path) -> None:
+    pair = ("the small dog sees a cat .", "the small cat sees a cat .", "Hund", "Katze", "der kleine")
+    found = mh.heads.circuit(demo, [pair], random=3)
+    (tmp_path / "c.json").write_text(json.dumps(found.report))
+    plain = mh.view(demo, "two dogs run .", importance=False)
+    reports = (found, found.report, tmp_path / "c.json")
+    pages = [mh.view(demo, "two dogs run .", importance=False, circuit=given) for given in reports]
+    assert len({page.html for page in pages}) == 1
+    assert pages[0].html != plain.html
+    with pytest.raises(mh.FormatError, match='`retrieval`: expected a report .*, got one of "circuit"'):
+        mh.view(demo, "two dogs run .", retrieval=found)
+    with pytest.raises(mh.FileError, match="missing.json"):
+        mh.view(demo, "two dogs run .", circuit=tmp_path / "missing.json")
+    other = {**found.report, "edges_of_model": 7}
+    with pytest.raises(mh.FormatError, match="`circuit`: its model has 7 edges, and this one 529; give the report of this model"):
+        mh.view(demo, "two dogs run .", circuit=other)
+
+
 @pytest.mark.parametrize("argument", ["corpus_target", "target_trees", "alignment"])
 def test_pages_refuse_what_belongs_to_a_corpus(demo: mh.Model, argument: str) -> None:
     given: dict[str, Any] = {argument: Path("missing")}

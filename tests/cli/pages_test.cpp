@@ -41,7 +41,7 @@ TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"translate.md"}, "Search");
   for (const char* group : {"A layer of a model", "A layer of your own", "A random layer"})
     expect_current("docs/verbs", {"trace.md"}, group);
-  for (const char* group : {"Texts and models", "A corpus", "The page"})
+  for (const char* group : {"Texts and models", "Reports", "A corpus", "The page"})
     expect_current("docs/verbs", {"view.md"}, group);
   expect_current("docs/heads", {"attribution.md"}, "Attribution");
   expect_current("docs/heads", {"attribution.md"}, "A corpus");

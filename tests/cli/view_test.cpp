@@ -115,6 +115,34 @@ TEST(View, OpensWhatIsCalledLikeAFlag) {
   EXPECT_EQ(scratch.read("opened"), "./-x.html");
 }
 
+// A report is shown beside the model that it is of.
+TEST(View, ShowsTheCircuitThatAReportHas) {
+  const ScratchFolder scratch;
+  const std::string circuit = scratch / "c.json";
+  const ToolResult made = run_tool(
+      "heads circuit demo --clean 'the small dog sees a cat .' --corrupt 'the small cat sees a cat .' "
+      "--answer Hund --wrong Katze --prefix 'der kleine' --random 3 --json -o '" +
+      circuit + "'");
+  ASSERT_EQ(made.status, 0) << made.err;
+  const ToolResult result = run_tool("view demo 'a cat runs .' --with demo --no-importance --circuit '" +
+                                     circuit + "' -o '" + scratch / "two.html" + "'");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json header = read_page(scratch.read("two.html")).header;
+  EXPECT_EQ(header["runs"][0]["circuit"]["edges_of_model"], 529);
+  EXPECT_FALSE(header["runs"][0]["circuit"]["edges"].empty());
+  EXPECT_TRUE(header["runs"][0]["retrieval"].is_null());
+  EXPECT_TRUE(header["runs"][1]["circuit"].is_null());
+  EXPECT_THAT(header["made"]["command"].get<std::string>(), HasSubstr(" --circuit "));
+  const ToolResult other =
+      run_tool("view demo 'a cat runs .' --retrieval '" + circuit + "' -o '" + scratch / "none.html" + "'");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(
+      other.err,
+      HasSubstr("c.json: expected a report of `multihead heads retrieval --json`, got one of \"circuit\""));
+  EXPECT_EQ(std::count(other.err.begin(), other.err.end(), '\n'), 1) << other.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "none.html"));
+}
+
 TEST(View, RefusesInOneLineAndWritesNothing) {
   const ScratchFolder scratch;
   const std::string page = " -o '" + scratch / "heads.html" + "'";
@@ -130,6 +158,8 @@ TEST(View, RefusesInOneLineAndWritesNothing) {
            std::pair("view demo 'a cat .' --with demo --checkpoints demo", "give one of them"),
            std::pair("view demo 'a cat .' --checkpoints /nowhere", "/nowhere has no checkpoints"),
            std::pair("view demo 'a cat .' --max-size 0", "--max-size"),
+           std::pair("view demo 'a cat .' --circuit /nowhere/c.json", "/nowhere/c.json"),
+           std::pair("view 'a cat .' --checkpoints demo --circuit c.json", "--checkpoints shows several"),
        }) {
     const ToolResult result = run_tool(command + page);
     EXPECT_NE(result.status, 0) << command;

@@ -8,12 +8,23 @@ import { looks } from "./looks";
 import { notebook } from "./notebook";
 import { first_screen } from "./open";
 import { parts } from "./parts";
+import { reports } from "./reports";
 import { walk } from "./walk";
 import type { Browser, Kind, Open, Tab } from "./driver";
 
 type Tests = (open: Open, browser: string) => void;
 
-export const does: Tests[] = [first_screen, choice, walk, importance, parts, exports_of_views, hostile, notebook];
+export const does: Tests[] = [
+  first_screen,
+  choice,
+  walk,
+  importance,
+  parts,
+  reports,
+  exports_of_views,
+  hostile,
+  notebook,
+];
 export const seems: Tests[] = [looks];
 
 export function tests_in(kind: Kind, some: Tests[]): void {

@@ -35,7 +35,9 @@ export const all: Made[] = readdirSync(folder)
   .map(read);
 
 /** Pages that together have each view; the others differ in their texts alone. */
-export const each_view: Made[] = all.filter(({ name }) => ["demo", "minilm", "compare", "time"].includes(name));
+export const each_view: Made[] = all.filter(({ name }) =>
+  ["demo", "minilm", "smollm2", "compare", "time"].includes(name),
+);
 
 export function page(name: string): Made {
   const found = all.find((made) => made.name === name);

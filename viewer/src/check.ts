@@ -2,6 +2,7 @@
 // text.
 import { readAttribution } from "./attributed";
 import { readContributions } from "./contributed";
+import { readCircuit, readRetrieval } from "./given";
 import { readLens } from "./lensed";
 import { type Block, type Page, SCHEMA } from "./page";
 import { BadPage, count, type Fields, fields, flag, list, oneOf, orAbsent, record, text } from "./reader";
@@ -123,6 +124,8 @@ function run(value: unknown, total: number, where: string): void {
     });
   });
   it.evidence = readEvidence(it.evidence, `${where}.evidence`);
+  it.circuit = orAbsent(readCircuit)(it.circuit, `${where}.circuit`);
+  it.retrieval = orAbsent(readRetrieval)(it.retrieval, `${where}.retrieval`);
   if (it.walk !== null) walk(it.walk, total, `${where}.walk`);
 }
 

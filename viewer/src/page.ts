@@ -14,6 +14,7 @@ import type { Attributed } from "./attributed";
 import type { Contributed } from "./contributed";
 import type { Lensed } from "./lensed";
 import type { None } from "./none";
+import type { Circuited, Retrieved } from "./given";
 import type { Evidence } from "./reports";
 
 export const SCHEMA = 1;
@@ -62,6 +63,9 @@ export interface Run {
   attentions: Attention[];
   texts: Text[];
   evidence: Evidence;
+  /** Of reports that the page was given; null: it was given none of this model. */
+  circuit: Circuited | null;
+  retrieval: Retrieved | null;
   walk: Walk | null;
 }
 

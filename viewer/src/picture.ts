@@ -10,7 +10,7 @@ function make(tag: string, attributes: { [name: string]: string | number }): SVG
 const clear = (colour: string): boolean => colour === "transparent" || colour === "rgba(0, 0, 0, 0)";
 
 /** What is there to be worked with, not to be looked at. */
-const controls = "select, input, .finder, .toggles, .above, .zoom";
+const controls = "select, input, .finder, .toggles, .above, .zoom, .adding .slider";
 
 interface Frame {
   to: SVGElement;
@@ -101,8 +101,10 @@ function curves(svg: SVGSVGElement, frame: Frame): void {
     height: rect.height,
     overflow: "visible",
   });
-  const view = svg.getAttribute("viewBox");
-  if (view) group.setAttribute("viewBox", view);
+  for (const name of ["viewBox", "preserveAspectRatio"]) {
+    const value = svg.getAttribute(name);
+    if (value) group.setAttribute(name, value);
+  }
   group.append(...copy.childNodes);
   frame.to.append(group);
 }
@@ -146,7 +148,8 @@ function walk(element: Element, frame: Frame): void {
     return;
   }
   if (element.matches(controls)) return;
-  for (const child of element.childNodes) {
+  const folded = element instanceof HTMLDetailsElement && !element.open;
+  for (const child of folded ? element.querySelectorAll("summary") : element.childNodes) {
     if (child instanceof Text) texts(child, style, inner);
     else if (child instanceof Element) walk(child, inner);
   }

@@ -45,6 +45,11 @@ export function figure(value: unknown, where: string): Figure {
   return value;
 }
 
+export function number(value: unknown, where: string): number {
+  if (typeof value !== "number") throw wrong(value, where, "not a number");
+  return value;
+}
+
 export function flag(value: unknown, where: string): boolean {
   if (typeof value !== "boolean") throw wrong(value, where, "neither true nor false");
   return value;

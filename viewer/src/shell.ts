@@ -19,6 +19,8 @@ const titles: { [view in View]: string } = {
   attribution: "Attribution",
   contributions: "Contributions",
   lens: "Lens",
+  circuit: "Circuit",
+  retrieval: "Retrieval",
   walk: "Walk",
   compare: "Compare",
   time: "Time",
@@ -41,10 +43,19 @@ const sentences: { [view in View]: string } = {
   lens:
     "What the model would say if it stopped after a layer; choose a cell to read it in full. " +
     "A layer that does not say a word may hold it all the same, in a form that later layers read.",
+  circuit:
+    "Through which edges between heads and layers a model decides between two answers: a report of heads circuit. " +
+    "Choose an edge to read it, and a head to see it in the other views.",
+  retrieval:
+    "Which heads look at a fact far back in a long text while it is said: a report of heads retrieval. " +
+    "Choose a head to see where it finds it.",
   walk: "One attention in real numbers, step by step; choose a cell to see the sum that it comes from.",
   compare: "The same head in two models, and the difference; heads whose weights change most come first.",
   time: "The heads through training; move the slider, and the grid follows.",
 };
+
+/** Views that show the same whichever text is chosen. */
+const aboutNoText: View[] = ["circuit", "retrieval", "walk"];
 
 export class Shell {
   readonly element = h("div", { class: "page" });
@@ -136,7 +147,7 @@ export class Shell {
       this.foot.replaceChildren(...footOf(page, run));
     }
     this.texts.value = String(now.text);
-    (this.texts.parentElement as HTMLElement).hidden = run.texts.length < 2 || now.view === "walk";
+    (this.texts.parentElement as HTMLElement).hidden = run.texts.length < 2 || aboutNoText.includes(now.view);
   }
 
   show(view: Show): void {

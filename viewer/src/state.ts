@@ -9,6 +9,8 @@ export const views = [
   "attribution",
   "contributions",
   "lens",
+  "circuit",
+  "retrieval",
   "walk",
   "compare",
   "time",
@@ -33,9 +35,14 @@ export interface Choice {
   /** The finder: a column of figures, "" for the order of the model; and letters of a name. */
   by: string;
   name: string;
-  /** The step of the walk, and a cell "NAME:row:column" whose sum is open; "lens:PLACE:COLUMN": a cell of the lens. */
+  /**
+   * The step of the walk, and a cell "NAME:row:column" whose sum is open; "lens:PLACE:COLUMN": a cell of the lens;
+   * "edge:NUMBER": an edge of the circuit, from the strongest, 0, on.
+   */
   step: number;
   cell: string;
+  /** How many edges of the circuit are shown, the strongest; 0: as many as can be read. */
+  edges: number;
 }
 
 export function firstChoice(page: Page): Choice {
@@ -55,6 +62,7 @@ export function firstChoice(page: Page): Choice {
     name: "",
     step: 0,
     cell: "",
+    edges: 0,
   };
   return settled(start, page);
 }
@@ -64,6 +72,7 @@ export function viewsOf(page: Page): View[] {
   return views.filter((view) => {
     if (view === "attribution" || view === "contributions" || view === "lens")
       return page.runs.some((run) => run.texts.some((text) => text[view] !== null));
+    if (view === "circuit" || view === "retrieval") return page.runs.some((run) => run[view] !== null);
     if (view === "walk") return page.runs.some((run) => run.walk !== null && run.walk.steps.length > 0);
     if (view === "compare") return page.runs.length > 1;
     if (view === "time") return page.mode === "time" && page.runs.length > 1;
@@ -100,7 +109,7 @@ export function settled(choice: Choice, page: Page): Choice {
   return { ...choice, view, run, other, text, head, query, key, step };
 }
 
-const numbers = ["run", "other", "text", "query", "step"] as const;
+const numbers = ["run", "other", "text", "query", "step", "edges"] as const;
 const flags = ["hide", "words", "lengths"] as const;
 const words = ["by", "name", "cell"] as const;
 
@@ -111,7 +120,8 @@ export function fragmentOf(choice: Choice): string {
   to.set("query", String(choice.query));
   if (choice.key !== null) to.set("key", String(choice.key));
   if (choice.view === "compare") to.set("other", String(choice.other));
-  for (const name of ["run", "text", "step"] as const) if (choice[name] !== 0) to.set(name, String(choice[name]));
+  for (const name of ["run", "text", "step", "edges"] as const)
+    if (choice[name] !== 0) to.set(name, String(choice[name]));
   for (const name of flags) if (choice[name]) to.set(name, "1");
   for (const name of words) if (choice[name] !== "") to.set(name, choice[name]);
   return `#${to.toString()}`;

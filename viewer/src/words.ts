@@ -1,5 +1,6 @@
 // What a head does, in the few words of the heading.
 import { explainedInWords } from "./attribution";
+import { circuitInWords } from "./circuit";
 import { summedInWords } from "./contributions";
 import { bestRelation, ofHead } from "./evidence";
 import { lensInWords } from "./lens";
@@ -7,6 +8,7 @@ import { findHead, placeInWords } from "./names";
 import type { Attention, Page, Run } from "./page";
 import type { Figure } from "./reader";
 import type { Direction, HeadStats } from "./reports";
+import { retrievalInWords } from "./retrieval";
 import type { Choice } from "./state";
 import { walkedHead } from "./walk";
 
@@ -105,6 +107,8 @@ export function heading(page: Page, choice: Choice): { place: string; words: str
   if (choice.view === "attribution") return { place: "Attribution", words: explainedInWords(text) };
   if (choice.view === "contributions") return { place: "Contributions", words: summedInWords(text) };
   if (choice.view === "lens") return { place: "Lens", words: text ? lensInWords(run, text, choice) : "" };
+  if (choice.view === "circuit") return { place: "Circuit", words: circuitInWords(run.circuit) };
+  if (choice.view === "retrieval") return { place: "Retrieval", words: retrievalInWords(run, run.retrieval) };
   const walk = choice.view === "walk" ? (run.walk ?? page.runs.find((one) => one.walk)?.walk) : null;
   const head = walk ? `${walk.attention}.${walkedHead(walk, choice.head)}` : choice.head;
   const at = findHead(run, head);

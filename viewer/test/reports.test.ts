@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import { readAttribution } from "../src/attributed";
 import { readContributions } from "../src/contributed";
 import { readLens } from "../src/lensed";
+import { readCircuit, readRetrieval } from "../src/given";
 import { BadPage } from "../src/reader";
 import { readEvidence } from "../src/reports";
+import { facts, katzeCircuit } from "./given";
 
 type Fields = Record<string, unknown>;
 
@@ -256,5 +258,34 @@ describe("the readers of contributions and of the lens", () => {
     expect(said(readLens, { ...lensed, positions: [...lensed.positions, ...lensed.positions] })).toBe(
       "e has 1 values for 2 positions.",
     );
+  });
+});
+
+describe("the readers of a circuit and of retrieval", () => {
+  it("give what the page shows", () => {
+    const { exact: _, ...rest } = katzeCircuit;
+    expect(readCircuit({ ...rest, exact: [], schema: 1 }, "e")).toEqual({ ...katzeCircuit, exact: [] });
+    expect(readRetrieval({ ...facts, trials: [] }, "e")).toEqual(facts);
+  });
+
+  it.each(Object.keys(katzeCircuit).map((name) => [name]))("say in a line that %s of a circuit is missing", (name) => {
+    const without = changed(katzeCircuit, [name], (of, field) => delete of[field]);
+    expect(said(readCircuit, without)).toBe(`e.${name} is missing.`);
+  });
+
+  it.each(Object.keys(facts).map((name) => [name]))("say in a line that %s of retrieval is missing", (name) => {
+    const without = changed(facts, [name], (of, field) => delete of[field]);
+    expect(said(readRetrieval, without)).toBe(`e.${name} is missing.`);
+  });
+
+  it("say in a line what is wrong", () => {
+    const input = changed(katzeCircuit, ["edges", "0", "input"], (of, field) => {
+      of[field] = "rows";
+    });
+    expect(said(readCircuit, input)).toMatch(/^e\.edges\[0\]\.input is none of queries, keys, values/);
+    const scores = changed(facts, ["heads", "0", "by_place"], (of, field) => {
+      of[field] = [1];
+    });
+    expect(said(readRetrieval, scores)).toBe("e: decoder.0.self_attention.0 has 1 scores for 4 places.");
   });
 });

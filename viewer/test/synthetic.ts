@@ -273,6 +273,8 @@ export function runOf(family: Run["family"], attentions: Attention[], texts: Tex
     attentions,
     texts,
     walk: null,
+    circuit: null,
+    retrieval: null,
     evidence: {
       of: "the texts of this page",
       stats: statsOf(attentions),

@@ -2,10 +2,12 @@
 import type { App, Show } from "../app";
 import type { View } from "../state";
 import { attributionView } from "./attribution";
+import { circuitView } from "./circuit";
 import { compareView } from "./compare";
 import { contributionsView } from "./contributions";
 import { headView } from "./head";
 import { lensView } from "./lens";
+import { retrievalView } from "./retrieval";
 import { tableView } from "./table";
 import { textView } from "./text";
 import { timeView } from "./time";
@@ -18,6 +20,8 @@ export const makers: { [view in View]: (app: App) => Show } = {
   attribution: attributionView,
   contributions: contributionsView,
   lens: lensView,
+  circuit: circuitView,
+  retrieval: retrievalView,
   walk: walkView,
   compare: compareView,
   time: timeView,

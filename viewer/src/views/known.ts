@@ -9,6 +9,7 @@ import type { Figure } from "../reader";
 import type { Circuit, Composition, HeadNear, HeadWhere, PlacedToken, StrongSentence, TokenShare } from "../reports";
 import type { Choice } from "../state";
 import { headInWords } from "../words";
+import { headLink } from "./links";
 
 function section(title: string, about: string, ...children: Child[]): HTMLElement {
   return h("section", { class: "known" }, h("h2", {}, title), h("p", { class: "quiet" }, about), ...children);
@@ -96,11 +97,7 @@ function link(app: App, run: Run, name: string, ...more: Child[]): HTMLElement |
   return h(
     "li",
     {},
-    h(
-      "button",
-      { type: "button", class: "link", "data-go": name, click: () => app.choose({ head: name, key: null }) },
-      placeInWords(of, at.head),
-    ),
+    headLink(app, name, placeInWords(of, at.head)),
     " ",
     ...more,
     h("small", {}, " ", headInWords(run, name)),

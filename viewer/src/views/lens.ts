@@ -13,9 +13,8 @@ import {
   type LensTable,
 } from "../lens";
 import type { Lensed } from "../lensed";
-import { visible } from "../names";
-import { found, whyNone } from "../none";
 import type { Run, Text } from "../page";
+import { analysisView } from "./analysed";
 
 class Lens {
   private readonly says = h("p", { class: "says", "aria-live": "polite" });
@@ -142,23 +141,16 @@ class Lens {
 
 export function lensView(app: App): Show {
   const lens = new Lens(app);
-  const element = h("div", { class: "view lenses" });
-  return {
-    element,
-    update(now, before) {
-      const run = app.page.runs[now.run] as Run;
-      const of = run.texts[now.text] as Text;
-      const anew = !before || before.run !== now.run || before.text !== now.text;
-      const its = found<Lensed>(of.lens);
-      if (!its) {
-        element.replaceChildren(h("p", {}, visible(whyNone(of.lens, "Lenses") ?? "")));
-        return;
-      }
-      if (anew) {
+  return analysisView<Lensed>(app, {
+    className: "lenses",
+    things: "Lenses",
+    of: (_, text) => text.lens,
+    update({ run, text, its }, now, before, element) {
+      if (!before) {
         lens.build(its);
         element.replaceChildren(...lens.parts);
       }
-      lens.update(focusOf(run, of, its, now), anew);
+      lens.update(focusOf(run, text, its, now), !before);
     },
-  };
+  });
 }

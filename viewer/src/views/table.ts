@@ -7,6 +7,7 @@ import type { Run } from "../page";
 import type { Choice } from "../state";
 import { headInWords } from "../words";
 import { valueText } from "./grid";
+import { copyButton } from "./links";
 
 /** Heads in the order of a column; those without a figure last. */
 export function ordered(run: Run, column: Column | null): string[] {
@@ -29,49 +30,18 @@ export function tabbed(run: Run, columns: Column[], names: string[]): string {
   return [["head", ...columns.map((one) => one.title), "in words"].join("\t"), ...rows].join("\n");
 }
 
-/** Copies also where the clipboard is closed to the page, as in frames. */
-async function copy(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const area = h("textarea", {});
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
-}
-
 export function tableView(app: App): Show {
   const table = h("table", { class: "figures" });
-  const said = h("span", { role: "status" });
+  const copied = copyButton(() => {
+    const run = app.page.runs[app.now().run] as Run;
+    const { all } = figuresOf(run);
+    return tabbed(run, all, ordered(run, columnOf(run, app.now().by)));
+  });
   let rows = new Map<string, HTMLTableRowElement>();
   const element = h(
     "div",
     { class: "view" },
-    h(
-      "div",
-      { class: "above" },
-      h(
-        "button",
-        {
-          type: "button",
-          class: "plain",
-          "data-do": "copy",
-          click: () => {
-            const run = app.page.runs[app.now().run] as Run;
-            const { all } = figuresOf(run);
-            const column = columnOf(run, app.now().by);
-            void copy(tabbed(run, all, ordered(run, column))).then(() => {
-              said.textContent = "Copied, with tabs.";
-            });
-          },
-        },
-        "Copy the table",
-      ),
-      said,
-    ),
+    copied.element,
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of all heads" }, table),
   );
 
@@ -157,7 +127,7 @@ export function tableView(app: App): Show {
     element,
     update(now, before) {
       if (!before || before.run !== now.run || before.by !== now.by) build(now);
-      said.textContent = "";
+      copied.quiet();
       for (const [name, row] of rows) set(row, "aria-selected", name === now.head);
     },
   };

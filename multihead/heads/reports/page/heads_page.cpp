@@ -209,6 +209,8 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
                  {"attentions", HeadsJson::array()},
                  {"texts", HeadsJson::array()},
                  {"evidence", evidence},
+                 {"circuit", parsed(run.circuit)},
+                 {"retrieval", parsed(run.retrieval)},
                  {"walk", nullptr}};
   for (const Model::Attention& attention : folder.model->attentions())
     json["attentions"].push_back(json_of_attention(*folder.model, attention));

@@ -1,11 +1,13 @@
 #include "multihead/heads/reports/page/page_run.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "multihead/folders/weights_hash.h"
 #include "multihead/heads/reports/page/page_attribution.h"
 #include "multihead/heads/reports/page/page_contributions.h"
 #include "multihead/heads/reports/page/page_lens.h"
+#include "multihead/heads/reports/page/page_reports.h"
 #include "multihead/heads/reports/page/page_texts.h"
 
 namespace mh {
@@ -66,10 +68,15 @@ void add_analyses(const ScoredModel& model, const std::vector<PageText>& texts, 
 
 PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts,
                  const PageRunOptions& options) {
+  // First, since they may be wrong and the rest takes long.
+  std::string circuit = page_circuit(*model.folder().model, options.circuit);
+  std::string retrieval = page_retrieval(*model.folder().model, options.retrieval);
   PageRun run{.name = options.name,
               .folder = &model.folder(),
               .hash = weights_hash(model.folder()),
               .evidence = evidence_of(model, texts, options),
+              .circuit = std::move(circuit),
+              .retrieval = std::move(retrieval),
               .walk = walked_attention(*model.folder().model, options.walk),
               .languages = options.languages,
               .sites = options.sites,

@@ -14,6 +14,12 @@
 
 namespace mh {
 
+/// A report that a verb of `multihead heads` wrote with --json.
+struct PageReport {
+  std::string json = {};  // empty: there is none
+  std::string name = {};  // what messages call it
+};
+
 struct PageRunOptions {
   std::string name = {};          // of the run on the page
   std::string model = {};         // what the JSON calls the model
@@ -24,6 +30,8 @@ struct PageRunOptions {
   bool importance = true;
   /// An attention, or of an encoder or a causal model the number of a layer; empty: none is walked through.
   std::string walk = {};
+  /// Of `heads circuit` and `heads retrieval`, of this model.
+  PageReport circuit = {}, retrieval = {};
   TextLanguages languages = {};
   Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
   std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
@@ -57,7 +65,8 @@ struct ViewSettings {
   }
 };
 
-/// Measures a run for HeadsPage::add_run(). The model outlives it. Throws as the measures do.
+/// Measures a run for HeadsPage::add_run(). The model outlives it. Throws as the measures do, and FormatError on reports of other verbs
+/// and of other models.
 PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts, const PageRunOptions& options);
 
 }  // namespace mh
