@@ -13,6 +13,7 @@
 #include "cli/head_changes.h"
 #include "cli/heads/circuit_report.h"
 #include "cli/heads/heads_verbs.h"
+#include "cli/heads/pair_flags.h"
 #include "cli/heads/report_flags.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
@@ -30,11 +31,10 @@ namespace {
 
 struct CircuitFlags {
   ReportFlags<CircuitOptions> report = {};
-  PatchQuestion question = {};
+  PairFlags pair = {};
   std::string input = {}, svg = {};
   HeadChangeFlags changes = {};
   int64_t shown = 20;
-  int token = 0;
 };
 
 /// "CLEAN<tab>CORRUPT<tab>ANSWER<tab>WRONG", perhaps with a fifth column, the prefix.
@@ -55,27 +55,26 @@ PatchQuestion pair_in_line(const std::string& line, const std::string& where, co
   return one;
 }
 
-void check_one_way(const CircuitFlags& flags, const Verb& verb) {
+void check_one_way(const CircuitFlags& flags) {
   const bool several = !flags.input.empty();
-  for (const char* flag : {"--clean", "--corrupt", "--answer", "--wrong"}) {
-    const bool given = verb.get_option(flag)->count() > 0;
-    if (several && given)
-      throw UsageError(fmt::format("{} belongs to one pair; in the file each line has its own", flag));
-    if (!several && !given)
+  for (const Flag* flag : flags.pair.needed()) {
+    const bool given = flag->count() > 0;
+    if (several && given) {
+      throw UsageError(
+          fmt::format("{} belongs to one pair; in the file each line has its own", flag->get_name()));
+    }
+    if (!several && !given) {
       throw UsageError(
           fmt::format("{} is missing; give --clean, --corrupt, --answer and --wrong, or -i with a pair "
                       "on each line",
-                      flag));
+                      flag->get_name()));
+    }
   }
 }
 
-void run_circuit(const CircuitFlags& flags, const Verb& verb) {
-  check_one_way(flags, verb);
-  for (const auto& [text, flag] :
-       {std::pair(&flags.question.clean, "--clean"), std::pair(&flags.question.corrupt, "--corrupt"),
-        std::pair(&flags.question.answer, "--answer"), std::pair(&flags.question.wrong, "--wrong"),
-        std::pair(&flags.question.prefix, "--prefix")})
-    check_utf8(*text, flag);
+void run_circuit(const CircuitFlags& flags) {
+  check_one_way(flags);
+  const PatchQuestion question = flags.pair.given();
   CircuitOptions options = flags.report.settings.given();
   ChangedHeads changed = changed_heads(flags.changes);
   options.sites = changed.sites();
@@ -90,8 +89,6 @@ void run_circuit(const CircuitFlags& flags, const Verb& verb) {
     }
     progress->show(of.done);
   };
-  PatchQuestion question = flags.question;
-  if (verb.get_option("--token")->count() > 0) question.position = flags.token;
   std::optional<LineReader> lines;
   if (!flags.input.empty()) lines.emplace(flags.input, text_limits());
   std::vector<std::string> block;
@@ -123,17 +120,7 @@ void add_heads_circuit(Verb& heads) {
   Verb* verb = heads.add_subcommand(
       "circuit", "The smallest set of edges between heads and layers that decides between two answers");
   flags->report.add(*verb, "Write JSON, all edges of the circuit, instead of tables");
-  verb->add_option("--clean", flags->question.clean, "Text on which the model prefers the answer");
-  verb->add_option("--corrupt", flags->question.corrupt, "Text of equally many tokens on which it does not");
-  verb->add_option("--answer", flags->question.answer,
-                   "Word that the model predicts next after the clean text, or at its mask; for sentence "
-                   "vectors a text");
-  verb->add_option("--wrong", flags->question.wrong, "Word that it predicts after the corrupt text");
-  verb->add_option("--prefix", flags->question.prefix,
-                   "Beginning of a translator's target, after which the answer comes");
-  add_number(*verb, "--token", flags->token, {.low = 0},
-             "Of a classifier of tokens: the token between whose labels it decides, counted from 0")
-      ->default_str("");
+  flags->pair.add(*verb);
   verb->add_option("-i,--input", flags->input,
                    "Pairs, one a line: clean text, corrupt text, answer and wrong one between tabs, then "
                    "perhaps a prefix");
@@ -155,7 +142,7 @@ void add_heads_circuit(Verb& heads) {
       "    --prefix 'der kleine'\n"
       "  multihead heads circuit minilm --clean 'two dogs run .' \\\n"
       "    --corrupt 'two cats run .' --answer 'dogs' --wrong 'cats'");
-  verb->callback([flags, verb] { run_circuit(*flags, *verb); });
+  verb->callback([flags] { run_circuit(*flags); });
 }
 
 }  // namespace mh::cli
