@@ -1,4 +1,4 @@
-// multihead heads circuit: the smallest set of edges between heads and layers that decides between two answers.
+// multihead heads circuit: a small set of edges between heads and layers that decides between two answers.
 #include <fmt/format.h>
 
 #include <memory>
@@ -118,7 +118,7 @@ void run_circuit(const CircuitFlags& flags) {
 void add_heads_circuit(Verb& heads) {
   auto flags = std::make_shared<CircuitFlags>();
   Verb* verb = heads.add_subcommand(
-      "circuit", "The smallest set of edges between heads and layers that decides between two answers");
+      "circuit", "A small set of edges between heads and layers that decides between two answers");
   flags->report.add(*verb, "Write JSON, all edges of the circuit, instead of tables");
   flags->pair.add(*verb);
   verb->add_option("-i,--input", flags->input,

@@ -38,7 +38,7 @@ def circuit(
     options: Options = None,
     progress: Progress = False,
 ) -> Table:
-    """The smallest set of edges between heads and layers that decides between two answers (docs/heads/circuit.md).
+    """A small set of edges between heads and layers that decides between two answers (docs/heads/circuit.md).
 
     Args:
         share: share of the decision that the circuit must keep (0.01 to 1).

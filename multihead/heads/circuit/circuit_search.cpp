@@ -111,7 +111,7 @@ bool CircuitSearch::keeps_share(const Edges& edges) const {
   return !joined.empty() && mean(EdgeSet(graph_, joined), pairs_.size()) >= options_.share;
 }
 
-CircuitSearch::Found CircuitSearch::smallest(const Edges& ranked) const {
+CircuitSearch::Found CircuitSearch::small_set(const Edges& ranked) const {
   const int64_t all = std::ssize(ranked);
   int64_t runs = 0;
   const auto keeps = [&](int64_t count) {

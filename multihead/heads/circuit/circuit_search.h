@@ -1,4 +1,4 @@
-// CircuitSearch: the smallest set of edges that keeps a share of a decision, by running the model with these edges alone.
+// CircuitSearch: a small set of edges that keeps a share of a decision, found by running the model with these edges alone.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,9 @@ class CircuitSearch {
     int64_t strongest = 0;
     int64_t needed_pairs = 0;
   };
-  /// ranked: all edges, those that count most first.
-  Found smallest(const Edges& ranked) const;
+  /// The smallest number of the first edges that keeps the share, without those that are not needed. ranked: all edges, those that count
+  /// most first.
+  Found small_set(const Edges& ranked) const;
   /// edges: as many are drawn as these are; circuit: these.
   RandomCircuits random(const Edges& circuit) const;
 

@@ -156,7 +156,7 @@ CircuitReport heads_circuit(const ScoredModel& model,
   }
   const std::vector<Interval> effects = search.effects(singles);
   for (size_t i = 0; i < effects.size(); ++i) found.exact[i].effect = effects[i];
-  const CircuitSearch::Found circuit = search.smallest(ranked);
+  const CircuitSearch::Found circuit = search.small_set(ranked);
   found.strongest = circuit.strongest;
   found.needed_pairs = circuit.needed_pairs;
   for (const StreamGraph::Edge& edge : circuit.edges) found.edges.push_back(reported(edge));

@@ -1,5 +1,5 @@
-// Circuits: which edges between the heads and layers of a model decide between two answers, the smallest set of them found that keeps a given share of
-// the decision, and the proof by running the model with these edges alone. docs/heads/circuit.md
+// Circuits: a small set of edges between the heads and layers of a model that keeps a given share of its decision between two answers, and
+// the proof by running the model with these edges alone. docs/heads/circuit.md
 //
 // Of each pair there is a clean text, on which the model prefers an answer to a wrong one, and a corrupt text of equally many tokens, on
 // which it does not. In a run of some edges E (edge_passes.h) each target, e.g. the input of the queries of one head, reads from a source
@@ -12,8 +12,9 @@
 //   effect of e      1 - kept(all edges but e): path patching of one edge, exact
 //   score of e       an estimate of its effect from gradients (edge_scores.h)
 //
-// The circuit is the smallest number of edges with the largest absolute scores whose faithfulness is at least the share that was asked for,
-// found by bisection; then without those that no way joins to both ends, and without those that it is as faithful without. Wang et al. 2022 ("Interpretability in the wild"), Conmy et al. 2023 ("Towards
+// The circuit is the smallest number of edges with the largest absolute scores whose faithfulness is at least the share that was asked
+// for, found by bisection; then without those that no way joins to both ends, and without those whose rest has the share, too. No other
+// set of edges is tried: a smaller one may keep as much. Wang et al. 2022 ("Interpretability in the wild"), Conmy et al. 2023 ("Towards
 // automated circuit discovery"), Syed et al. 2023, Hanna et al. 2024.
 //
 //   const mh::CircuitReport found = mh::heads_circuit(model, pairs, {.share = 0.8});
@@ -137,8 +138,9 @@ struct CircuitReport {
 };
 
 /// Reads pairs until next() gives none. Throws UsageError as read_patch_texts() does, naming the pair's number, from 1; when there is no
-/// pair, and when the clean texts do not score at least kLeastPatchDifference more than the corrupt ones in the mean; on heads without queries, keys and
-/// values of their own, on sites that the model does not have and on options out of their bounds; Error when a score is not finite.
+/// pair, and when the clean texts do not score at least kLeastPatchDifference more than the corrupt ones in the mean; on heads without
+/// queries, keys and values of their own, on sites that the model does not have and on options out of their bounds; Error when a score is
+/// not finite.
 CircuitReport heads_circuit(const ScoredModel& model,
                             const std::function<std::optional<PatchQuestion>()>& next,
                             const CircuitOptions& options = {});
