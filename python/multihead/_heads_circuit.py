@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
+from typing import Literal
 
 from ._arguments import checked
 from ._errors import UsageError
@@ -26,6 +27,7 @@ def circuit(
     share: float = 0.8,
     steps: int = 5,
     exact: int = 20,
+    exact_of: Literal["largest", "random"] = "largest",
     most_pairs: int = 50,
     removals: int = 2000,
     random: int = 1000,
@@ -43,12 +45,14 @@ def circuit(
     Args:
         share: share of the decision that the circuit must keep (0.01 to 1).
         steps: runs between the corrupt and the clean text whose gradients give the scores (1 to 1000).
-        exact: of so many edges, those of the largest scores, measure the effect exactly, too (0 to 100000).
+        exact: of so many edges measure the effect exactly, too (0 to 100000).
+        exact_of: which these are: those of the largest scores, or some that are drawn at random, which show whether scores and
+            effects agree.
         most_pairs: look for the circuit and prove it on the first so many pairs; all give scores (1 to 100000).
         removals: at most so many runs to find edges that the circuit does not need (0 to 10000000).
         random: random circuits of the same size to compare with (0 to 1000000).
         random_pairs: run the random circuits on the first so many pairs (1 to 100000).
-        seed: seed of the random circuits.
+        seed: seed of the random circuits and edges.
         max_batch_tokens: most source and target tokens in a batch (at least 1).
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.

@@ -40,14 +40,17 @@ int64_t bisected(int64_t low, int64_t high, const Fits& fits) {
   return high;
 }
 
-/// So many different numbers below `all`, in any order (Floyd's algorithm).
-std::vector<int64_t> drawn(int64_t count, int64_t all, Random& random) {
+/// So many different edges of the model, in any order (Floyd's algorithm).
+Edges some_edges(const StreamGraph& graph, int64_t count, Random& random) {
+  const auto all = std::ssize(graph.edges());
   std::unordered_set<int64_t> chosen;
   for (int64_t last = all - count; last < all; ++last) {
     const auto one = static_cast<int64_t>(random.uniform() * static_cast<double>(last + 1));
     if (!chosen.insert(std::min(one, last)).second) chosen.insert(last);
   }
-  return {chosen.begin(), chosen.end()};
+  Edges edges;
+  for (const int64_t one : chosen) edges.push_back(graph.edges()[static_cast<size_t>(one)]);
+  return edges;
 }
 
 }  // namespace
@@ -174,6 +177,11 @@ bool CircuitSearch::leave_out(Found& found, int64_t& left) const {
   return true;
 }
 
+CircuitSearch::Edges CircuitSearch::drawn_of(const Edges& ranked, int64_t count) const {
+  Random random(options_.seed);
+  return in_order_of(ranked, graph_, some_edges(graph_, count, random));
+}
+
 RandomCircuits CircuitSearch::random(const Edges& circuit) const {
   RandomCircuits found{.count = options_.random,
                        .pairs = std::min(options_.random_pairs, static_cast<int64_t>(pairs_.size()))};
@@ -187,9 +195,7 @@ RandomCircuits CircuitSearch::random(const Edges& circuit) const {
     const int64_t end = std::min(begin + kSetsAtOnce, found.count);
     std::vector<EdgeSet> sets;  // those that are joined; the others keep nothing
     for (int64_t i = begin; i < end; ++i) {
-      Edges some;
-      for (const int64_t edge : drawn(std::ssize(circuit), std::ssize(graph_.edges()), random))
-        some.push_back(graph_.edges()[static_cast<size_t>(edge)]);
+      const Edges some = some_edges(graph_, std::ssize(circuit), random);
       if (const Edges joined = EdgeSet(graph_, some).connected(graph_); !joined.empty())
         sets.emplace_back(graph_, joined);
     }

@@ -33,6 +33,8 @@ class CircuitSearch {
   /// The smallest number of the first edges that keeps the share, without those that are not needed. ranked: all edges, those that count
   /// most first.
   Found small_set(const Edges& ranked) const;
+  /// So many of the ranked edges, drawn at random, in their order.
+  Edges drawn_of(const Edges& ranked, int64_t count) const;
   /// edges: as many are drawn as these are; circuit: these.
   RandomCircuits random(const Edges& circuit) const;
 

@@ -149,10 +149,13 @@ CircuitReport heads_circuit(const ScoredModel& model,
   };
   const CircuitSearch search(passes, graph, read.first.pairs, read.first.clean, read.first.corrupt, options);
   const auto exact = std::min<int64_t>(options.exact, std::ssize(ranked));
+  const CircuitSearch::Edges measured = options.exact_of == ExactEdges::kRandom
+                                            ? search.drawn_of(ranked, exact)
+                                            : CircuitSearch::Edges(ranked.begin(), ranked.begin() + exact);
   std::vector<CircuitSearch::Edges> singles;
-  for (int64_t i = 0; i < exact; ++i) {
-    singles.push_back({ranked[static_cast<size_t>(i)]});
-    found.exact.push_back(reported(singles.back()[0]));
+  for (const StreamGraph::Edge& edge : measured) {
+    singles.push_back({edge});
+    found.exact.push_back(reported(edge));
   }
   const std::vector<Interval> effects = search.effects(singles);
   for (size_t i = 0; i < effects.size(); ++i) found.exact[i].effect = effects[i];

@@ -46,16 +46,22 @@ struct CircuitProgress {
   int64_t done = 0, all = 0;
 };
 
+/// Which edges' effects are measured exactly.
+enum class ExactEdges { kLargest, kRandom };
+inline constexpr EnumNames<ExactEdges> kExactEdgesNames = {{"largest", ExactEdges::kLargest},
+                                                           {"random", ExactEdges::kRandom}};
+
 struct CircuitOptions {
   double share = 0.8;  // of the decision, that the circuit must keep
   int64_t steps = 5;   // of integrated gradients
-  int64_t exact = 20;  // edges of the largest scores whose effects are measured exactly, too
+  int64_t exact = 20;  // edges whose effects are measured exactly, too
+  ExactEdges exact_of = ExactEdges::kLargest;
   int64_t most_pairs =
       50;  // the circuit is looked for and proved on so many pairs, the first; all of them give scores
   int64_t removals = 2000;   // runs at most in which single edges are left out of the circuit
   int64_t random = 1000;     // circuits of equally many edges, drawn at random
   int64_t random_pairs = 4;  // they are run on so many pairs, the first
-  uint64_t seed = 1;         // of that draw
+  uint64_t seed = 1;         // of that draw, and of the edges that are measured exactly
   TextLanguages languages = {};
   int64_t max_batch_tokens = 512;  // of runs that go together; results depend on it only by rounding
   Sites* sites =
@@ -72,8 +78,12 @@ struct CircuitOptions {
       {.group = kGroup,
        .help = "Runs between the corrupt and the clean text whose gradients give the scores"});
     v("exact", exact, {.low = 0, .high = 100'000},
+      {.group = kGroup, .help = "Of so many edges measure the effect exactly, too"});
+    v("exact_of", exact_of, kExactEdgesNames,
       {.group = kGroup,
-       .help = "Of so many edges, those of the largest scores, measure the effect exactly, too"});
+       .help = "Which these are: those of the largest scores, or some that are drawn at random, which show "
+               "whether scores and effects agree",
+       .rare = true});
     v("most_pairs", most_pairs, {.low = 1, .high = 100'000},
       {.group = kGroup,
        .help = "Look for the circuit and prove it on the first so many pairs; all give scores",
@@ -86,7 +96,7 @@ struct CircuitOptions {
       {.group = kGroup, .help = "Random circuits of the same size to compare with"});
     v("random_pairs", random_pairs, {.low = 1, .high = 100'000},
       {.group = kGroup, .help = "Run the random circuits on the first so many pairs", .rare = true});
-    v("seed", seed, {}, {.group = kGroup, .help = "Seed of the random circuits", .rare = true});
+    v("seed", seed, {}, {.group = kGroup, .help = "Seed of the random circuits and edges", .rare = true});
     visit_batch_tokens(v, max_batch_tokens);
     languages.visit(v);
   }

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,6 +137,34 @@ TEST(Circuit, EveryKindOfModelHasOneThatKeepsTheShare) {
   expect_circuit(bert_folder(), kMasked);
   expect_circuit(modern_bert_folder(), kMasked);
   expect_circuit(translator_folder(), kTranslated);
+}
+
+TEST(Circuit, RandomEdgesAreMeasuredToo) {
+  const ScoredModel model(causal_folder());
+  const auto measured = [&](int64_t count, uint64_t seed) {
+    return heads_circuit(
+               model, std::vector{kDogs},
+               {.exact = count, .exact_of = ExactEdges::kRandom, .removals = 0, .random = 0, .seed = seed})
+        .exact;
+  };
+  const std::vector<CircuitEdge> all = measured(100'000, 1), some = measured(13, 1), others = measured(13, 2);
+  ASSERT_EQ(some.size(), 13u);
+  const auto names = names_of(some);
+  EXPECT_EQ(std::set(names.begin(), names.end()).size(), 13u);
+  EXPECT_EQ(names, names_of(measured(13, 1)));
+  EXPECT_NE(names, names_of(others));
+  std::vector<CircuitEdge> largest(all.begin(), all.begin() + 13);
+  EXPECT_NE(names, names_of(largest));
+  EXPECT_TRUE(std::is_sorted(some.begin(), some.end(), [](const CircuitEdge& a, const CircuitEdge& b) {
+    return std::abs(a.score) > std::abs(b.score);
+  }));
+  for (const CircuitEdge& edge : some) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const CircuitEdge& other) {
+      return other.from == edge.from && other.to == edge.to;
+    });
+    ASSERT_NE(same, all.end());
+    EXPECT_NEAR(edge.effect->mean, same->effect->mean, 1e-4);
+  }
 }
 
 TEST(Circuit, ResultsDependNeitherOnBatchesNorOnTheOrderOfOtherPairs) {
