@@ -158,23 +158,22 @@ class Run {
           "--alignment auto chooses heads by the first lines, which a terminal has not yet; let "
           "`multihead heads alignment --no-gold --save` write them into the model's folder");
     }
-    return {.max_lines = static_cast<size_t>(kPairsWhileTranslating), .wait = std::chrono::hours(24)};
+    return {.max_lines = kLinesToChooseFrom, .wait = std::chrono::hours(24)};
   }
 
   void choose_heads(const Block& block) {
     const bool blank = std::all_of(block.sources.begin(), block.sources.end(),
                                    [](const std::vector<int32_t>& source) { return source.empty(); });
     if (blank) return;  // there is nothing to align yet
-    WithoutGoldOptions options{.read = {}, .pairs = kPairsWhileTranslating};
-    options.read.observe.sites = changed_;
-    options.read.remark = [](const std::string& line) { remark(line); };
-    flags_.options.align = aligners_for(folder_, block.sources, options, [&](size_t first) {
+    ObserveHeadsOptions options;
+    options.observe.sites = changed_;
+    options.remark = [](const std::string& line) { remark(line); };
+    flags_.options.align = aligners_for(folder_, block.sources, options, [&](auto numbers) {
       TranslateOptions greedy = flags_.options;
       greedy.search.beam_size = greedy.search.n_best = 1;
       greedy.sites = changed_;
-      const auto part = [&](const auto& all) { return std::span(all).first(std::min(first, all.size())); };
-      return translate_into(folder_, translator_, part(block.sources), part(block.targets), greedy,
-                            part(block.prefixes));
+      return translate_some(folder_, translator_, numbers, block.sources, block.targets, greedy,
+                            block.prefixes);
     });
   }
 

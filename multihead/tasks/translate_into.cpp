@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -61,27 +62,41 @@ std::vector<std::vector<Hypothesis>> translate_into(const ModelFolder& folder, T
         sources.size(), codes.size(), prefixes.size()));
   }
   std::map<int32_t, std::vector<int64_t>> texts_of;  // by the code
-  std::vector<int64_t> lengths;
   for (size_t i = 0; i < sources.size(); ++i) {
-    lengths.push_back(std::ssize(sources[i]));
     if (!sources[i].empty()) texts_of[codes[i]].push_back(static_cast<int64_t>(i));
   }
-  const ListOffsets offsets = ListOffsets::of_pairs(lengths, {});
   std::vector<std::vector<Hypothesis>> all(sources.size());
   int64_t before = 0;  // texts that are done
   for (const auto& [code, texts] : texts_of) {
-    std::vector<std::vector<int32_t>> of_code;
-    for (const int64_t i : texts) of_code.push_back(sources[static_cast<size_t>(i)]);
     TranslateOptions into = options;
     complete_search(folder, {.target = code}, into.search);
-    ListSites listed(options.sites, {.texts = texts, .count = std::ssize(sources), .offsets = &offsets});
-    into.sites = listed.sites();
     if (options.progress) into.progress = [&](int64_t done) { options.progress(before + done); };
-    auto found = translator.translate(of_code, into);
+    auto found = translate_some(folder, translator, texts, sources, {}, into);
     for (size_t i = 0; i < texts.size(); ++i) all[static_cast<size_t>(texts[i])] = std::move(found[i]);
     before += std::ssize(texts);
   }
   return all;
+}
+
+std::vector<std::vector<Hypothesis>> translate_some(const ModelFolder& folder, Translator& translator,
+                                                    std::span<const int64_t> numbers,
+                                                    std::span<const std::vector<int32_t>> sources,
+                                                    std::span<const int32_t> codes,
+                                                    const TranslateOptions& options,
+                                                    std::span<const std::vector<int32_t>> prefixes) {
+  const auto some_of = [&](const auto& all) {
+    std::vector<std::remove_cvref_t<decltype(all[0])>> some;
+    if (all.empty()) return some;
+    for (const int64_t i : numbers) some.push_back(all[static_cast<size_t>(i)]);
+    return some;
+  };
+  std::vector<int64_t> lengths;
+  for (const auto& source : sources) lengths.push_back(std::ssize(source));
+  const ListOffsets offsets = ListOffsets::of_pairs(lengths, {});
+  ListSites listed(options.sites, {.texts = numbers, .count = std::ssize(sources), .offsets = &offsets});
+  TranslateOptions with_sites = options;
+  with_sites.sites = listed.sites();
+  return translate_into(folder, translator, some_of(sources), some_of(codes), with_sites, some_of(prefixes));
 }
 
 }  // namespace mh

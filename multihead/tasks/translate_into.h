@@ -31,4 +31,12 @@ std::vector<std::vector<Hypothesis>> translate_into(const ModelFolder& folder, T
                                                     const TranslateOptions& options,
                                                     std::span<const std::vector<int32_t>> prefixes = {});
 
+/// The same of some of the sources, in the order of their numbers here, each with its code and its prefix.
+std::vector<std::vector<Hypothesis>> translate_some(const ModelFolder& folder, Translator& translator,
+                                                    std::span<const int64_t> numbers,
+                                                    std::span<const std::vector<int32_t>> sources,
+                                                    std::span<const int32_t> codes,
+                                                    const TranslateOptions& options,
+                                                    std::span<const std::vector<int32_t>> prefixes = {});
+
 }  // namespace mh

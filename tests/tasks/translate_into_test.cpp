@@ -94,6 +94,23 @@ TEST_F(TranslateInto, NumbersTextsAsTheListDoes) {
   }
 }
 
+TEST_F(TranslateInto, SomeOfThemAreAsTheyAreAmongAll) {
+  Translator translator(folder.translator());
+  const std::vector<int32_t> codes = target_codes(folder, targets, {});
+  SiteValues edited;
+  edited.replace({.site = "encoder.0.output", .sequence = 3, .numbers = Tensor(1, 12)});
+  TranslateOptions changed = options;
+  changed.sites = &edited;
+  const auto all = translate_into(folder, translator, sources, codes, changed);
+  const auto some =
+      translate_some(folder, translator, std::vector<int64_t>{4, 1, 3}, sources, codes, changed);
+  ASSERT_EQ(some.size(), 3u);
+  expect_same(some[0], all[4]);
+  EXPECT_TRUE(some[1].empty());
+  expect_same(some[2], all[3]);
+  EXPECT_NE(some[2][0].log_probability, alone(3)[0].log_probability);
+}
+
 TEST_F(TranslateInto, IsWhatTranslateTextDoesWithSeveralTargets) {
   TranslateOptions several{.languages = {"en"}, .targets = targets};
   several.search.max_length = 17;

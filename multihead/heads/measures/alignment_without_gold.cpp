@@ -128,6 +128,20 @@ std::vector<WordOfToken> words_by_tokens(std::span<const std::vector<int32_t>> t
   return words;
 }
 
+/// The numbers of the shortest texts that have any token (ties: the first), in their order.
+std::vector<int64_t> shortest_texts(std::span<const std::vector<int32_t>> texts, size_t most) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (!texts[i].empty()) numbers.push_back(static_cast<int64_t>(i));
+  }
+  std::stable_sort(numbers.begin(), numbers.end(), [&](int64_t a, int64_t b) {
+    return texts[static_cast<size_t>(a)].size() < texts[static_cast<size_t>(b)].size();
+  });
+  numbers.resize(std::min(numbers.size(), most));
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
 std::vector<int32_t> word_counts(const std::vector<WordOfToken>& words) {
   std::vector<int32_t> counts;
   for (const WordOfToken& of_text : words) counts.push_back(static_cast<int32_t>(words_read(of_text)));
@@ -216,23 +230,28 @@ ChosenAligners choose_aligners(const LanguageModel& model, std::span<const std::
   return chosen_of(model, few, options.read, "the text").chosen.value();
 }
 
-AlignOptions aligners_for(const ModelFolder& folder, std::span<const std::vector<int32_t>> sources,
-                          const WithoutGoldOptions& options,
-                          const std::function<std::vector<std::vector<Hypothesis>>(size_t n)>& translate) {
+AlignOptions aligners_for(
+    const ModelFolder& folder, std::span<const std::vector<int32_t>> sources,
+    const ObserveHeadsOptions& options,
+    const std::function<std::vector<std::vector<Hypothesis>>(std::span<const int64_t> numbers)>& translate) {
   AlignOptions found;
   if (const auto named = alignment_heads_of(folder)) {
     found.heads = *named;
     return found;
   }
-  const size_t count = std::min(sources.size(), static_cast<size_t>(std::max<int64_t>(options.pairs, 0)));
-  std::vector<std::vector<int32_t>> targets;
-  for (auto& hypotheses : translate(count))
-    targets.push_back(hypotheses.empty() ? std::vector<int32_t>() : std::move(hypotheses[0].tokens));
+  sources = sources.first(std::min(sources.size(), kLinesToChooseFrom));
+  const std::vector<int64_t> numbers = shortest_texts(sources, kShortestLines);
+  std::vector<std::vector<int32_t>> targets(sources.size());
+  auto translations = translate(numbers);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!translations[i].empty())
+      targets[static_cast<size_t>(numbers[i])] = std::move(translations[i][0].tokens);
+  }
   try {
-    found.heads = choose_aligners(folder.translator(), sources.first(count), targets, options).heads;
+    found.heads = choose_aligners(folder.translator(), sources, targets, {.read = options}).heads;
   } catch (const UsageError& error) {
-    if (options.read.remark)
-      options.read.remark(fmt::format("{}; the mean of the last layer's heads aligns", error.what()));
+    if (options.remark)
+      options.remark(fmt::format("{}; the mean of the last layer's heads aligns", error.what()));
   }
   return found;
 }

@@ -44,8 +44,9 @@ inline constexpr int kMostAligningHeads = 4;
 /// A source of more words is left out: its cost rises with their square.
 inline constexpr int32_t kMostWordsLeftOut = 100;
 
-/// While a text is translated, where each pair costs time: half of the usual.
-inline constexpr int64_t kPairsWhileTranslating = 100;
+/// While a text is translated, where each pair costs time, heads are chosen from the shortest so many of the first so many lines. The
+/// passes without each word of a pair read all of its words, so a word of a short pair costs less and says as much.
+inline constexpr size_t kLinesToChooseFrom = 100, kShortestLines = 60;
 
 struct WithoutGoldOptions {
   ObserveHeadsOptions read = {};
@@ -69,11 +70,12 @@ ChosenAligners choose_aligners(const LanguageModel& model, std::span<const std::
                                std::span<const std::vector<int32_t>> targets,
                                const WithoutGoldOptions& options = {});
 
-/// What TranslateOptions::align should be for these sources: the folder's alignment_heads, or else choose_aligners() of the first
-/// sources, options.pairs at most, with what `translate` makes of the first n. Where nothing can be chosen, options.read.remark hears
+/// What TranslateOptions::align should be for these sources: the folder's alignment_heads, or else choose_aligners() of the shortest of
+/// the first sources, with what `translate` makes of those, whose numbers it gets. Where nothing can be chosen, options.remark hears
 /// why, and the mean of the last layer's heads is taken. Throws UsageError on alignment_heads that the model does not have.
-AlignOptions aligners_for(const ModelFolder& folder, std::span<const std::vector<int32_t>> sources,
-                          const WithoutGoldOptions& options,
-                          const std::function<std::vector<std::vector<Hypothesis>>(size_t n)>& translate);
+AlignOptions aligners_for(
+    const ModelFolder& folder, std::span<const std::vector<int32_t>> sources,
+    const ObserveHeadsOptions& options,
+    const std::function<std::vector<std::vector<Hypothesis>>(std::span<const int64_t> numbers)>& translate);
 
 }  // namespace mh

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -222,19 +223,43 @@ TEST(AlignmentWithoutGold, RefusesWhatNoHeadCanBeChosenBy) {
   EXPECT_THAT(message(load_model_folder(kGoldens / "gpt2/tied"), {.sources = {"a"}}), HasSubstr("gpt2"));
 }
 
+TEST(AlignmentWithoutGold, WhileTranslatingTheShortestOfTheFirstLinesCount) {
+  const ModelFolder folder = load_model_folder("demo");
+  // Line i says "a cat ." i % 3 + 1 times, every tenth nothing; line 100 would be the shortest.
+  std::vector<std::vector<int32_t>> sources(101);
+  std::vector<int64_t> expected;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    std::string line = "a cat .";
+    for (size_t more = 0; more < i % 3; ++more) line += " a cat .";
+    if (i % 10 != 0) sources[i] = folder.source_tokens().encode_ids(line);
+    if (i % 10 != 0 && i % 3 < 2) expected.push_back(static_cast<int64_t>(i));
+  }
+  sources[100] = folder.source_tokens().encode_ids(".");
+  ASSERT_EQ(expected.size(), kShortestLines);  // 30 of each length
+  std::vector<int64_t> asked;
+  const AlignOptions found = aligners_for(folder, sources, {}, [&](std::span<const int64_t> numbers) {
+    asked.assign(numbers.begin(), numbers.end());
+    Hypothesis one;
+    one.tokens = folder.target_tokens().encode_ids("eine Katze .", false);
+    return std::vector<std::vector<Hypothesis>>(numbers.size(), {one});
+  });
+  EXPECT_EQ(asked, expected);
+  EXPECT_FALSE(found.heads.heads.empty());
+}
+
 TEST(AlignmentWithoutGold, TakesTheFoldersHeadsOrTheMeanOfTheLastLayer) {
   ModelFolder folder = load_model_folder("demo");
   const std::vector<std::vector<int32_t>> sources{folder.source_tokens().encode_ids("a cat .")};
   std::vector<std::string> remarks;
-  WithoutGoldOptions options;
-  options.read.remark = [&](const std::string& line) { remarks.push_back(line); };
-  size_t asked = 0;
-  const auto none = [&](size_t n) {
-    asked = n;
-    return std::vector<std::vector<Hypothesis>>(n);
+  ObserveHeadsOptions options;
+  options.remark = [&](const std::string& line) { remarks.push_back(line); };
+  std::vector<int64_t> asked;
+  const auto none = [&](std::span<const int64_t> numbers) {
+    asked.assign(numbers.begin(), numbers.end());
+    return std::vector<std::vector<Hypothesis>>(numbers.size());
   };
   EXPECT_TRUE(aligners_for(folder, sources, options, none).heads.heads.empty());
-  EXPECT_EQ(asked, 1u);
+  EXPECT_EQ(asked, std::vector<int64_t>{0});
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_THAT(remarks[0], HasSubstr("the mean of the last layer's heads aligns"));
   folder.generation.alignment = AligningHeads{.heads = {{0, 3}}, .query = AlignedQuery::kReads};
