@@ -41,7 +41,7 @@ from ._names import Head
 from ._native import threads, version
 from ._observation import Gradients, Observation
 from ._parameters import HeadWeights, Parameters
-from ._results import Label, LabelledToken, Next, NextToken, Tokens, Translation, Word
+from ._results import AlignedTranslation, Label, LabelledToken, Next, NextToken, Tokens, Translation, Word
 from ._study import Claim, Clause, Study, studies, study
 from ._table import Table
 from ._training import Training, train, training_settings
@@ -50,10 +50,10 @@ from ._view import Page, view
 __version__ = version()
 
 __all__ = [
-    "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError",
-    "Gradients", "Head", "HeadWeights", "InternalError", "Interrupted", "Label", "LabelledToken", "MissingFileError",
-    "MissingPackageError", "Model", "Next", "NextToken", "Observation", "Page", "Parameters", "Remark", "ShapeError", "Study",
-    "Table", "Tokens", "Training", "Translation", "UnknownNameError", "UsageError", "Word", "__version__", "attention",
-    "attention_backward", "bleu", "check", "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies",
-    "study", "threads", "train", "training_settings", "view",
+    "AlignedTranslation", "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError",
+    "FormatError", "Gradients", "Head", "HeadWeights", "InternalError", "Interrupted", "Label", "LabelledToken",
+    "MissingFileError", "MissingPackageError", "Model", "Next", "NextToken", "Observation", "Page", "Parameters", "Remark",
+    "ShapeError", "Study", "Table", "Tokens", "Training", "Translation", "UnknownNameError", "UsageError", "Word",
+    "__version__", "attention", "attention_backward", "bleu", "check", "convert", "demo", "geometries", "heads", "ledger",
+    "load", "set_threads", "studies", "study", "threads", "train", "training_settings", "view",
 ]  # fmt: skip

@@ -40,6 +40,15 @@ class Translation(NamedTuple):
     log_probability: float  # natural logarithm, of all tokens and the end token
 
 
+class AlignedTranslation(NamedTuple):
+    """A translation of one text, and with which token of the text each of its own goes."""
+
+    text: str
+    alignment: list[tuple[int, int]]  # places in `source` and `target`, from 0; a token that goes with none has no pair
+    source: list[str]  # the tokens that the model has read, as people read them
+    target: list[str]  # those of the translation
+
+
 class Tokens(NamedTuple):
     """A text as tokens; the lists have an entry for each."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from ._edits import tell_unread
 from ._facts import ModelFacts
 from ._observation import Floats
 from ._progress import Progress, counting
-from ._results import Label, LabelledToken, Tokens, Translation, Word
+from ._results import AlignedTranslation, Label, LabelledToken, Tokens, Translation, Word
 from ._settings import with_settings
 from ._stream import Tell, streamed
 from ._text_settings import ClassifySettings, EmbedSettings, FillSettings, GenerateSettings, ScoreSettings, TranslateSettings
@@ -38,20 +38,53 @@ class TextTasks(ModelFacts):
 
     @overload  # a str is an Iterable[str], too
     def translate(  # type: ignore[overload-overlap]
-        self, texts: str, *, progress: Progress = ..., **settings: Unpack[TranslateSettings]
+        self, texts: str, *, alignment: Literal[False] = ..., progress: Progress = ..., **settings: Unpack[TranslateSettings]
     ) -> str: ...
     @overload
-    def translate(self, texts: Iterable[str], *, progress: Progress = ..., **settings: Unpack[TranslateSettings]) -> list[str]: ...
+    def translate(
+        self,
+        texts: Iterable[str],
+        *,
+        alignment: Literal[False] = ...,
+        progress: Progress = ...,
+        **settings: Unpack[TranslateSettings],
+    ) -> list[str]: ...
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, *, alignment: Literal[True, "auto"], progress: Progress = ..., **settings: Unpack[TranslateSettings]
+    ) -> AlignedTranslation: ...
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        *,
+        alignment: Literal[True, "auto"],
+        progress: Progress = ...,
+        **settings: Unpack[TranslateSettings],
+    ) -> list[AlignedTranslation]: ...
     @checked
     @with_settings("translate", TranslateSettings)
     def translate(
-        self, texts: str | Iterable[str], *, progress: Progress = False, **settings: Unpack[TranslateSettings]
-    ) -> str | list[str]:
+        self,
+        texts: str | Iterable[str],
+        *,
+        alignment: bool | Literal["auto"] = False,
+        progress: Progress = False,
+        **settings: Unpack[TranslateSettings],
+    ) -> str | list[str] | AlignedTranslation | list[AlignedTranslation]:
         """The best translation of each text by beam search over a key/value cache.
 
         With a list as `target_language` each text has its own, which is the one at its place in the list.
 
+        ::
+
+            model.translate("two dogs run .", alignment="auto").alignment   # [(0, 0), (1, 1), (2, 2), (3, 3)]
+
         Args:
+            alignment: an AlignedTranslation in the place of each text, which says, too, at which token of its text each token of
+                the translation looks most: with True by the mean of the heads of the last layer; with "auto" by the heads that
+                `alignment_heads` of the folder's generation_config.json names, or else by those that the first 100 texts show to
+                align (docs/heads/alignment.md): of few texts, and above all of one, they say little.
             progress: True for a bar (tqdm), or a function that is told how many texts are done.
 
         Keyword Args:
@@ -77,9 +110,18 @@ class TextTasks(ModelFacts):
         Raises:
             UsageError: the model is no translator, or an option is invalid.
         """
+        if alignment not in (False, True, "auto"):
+            raise _errors.UsageError(f'`alignment`: expected True, False or "auto", got {alignment!r}')
         lines, single = text_or_list(texts, "texts")
-        best = [hypotheses[0][0] if hypotheses else "" for hypotheses in self._translations(lines, progress, settings)]
-        return best[0] if single else best
+        if not alignment:
+            best = [found[0][0] if found else "" for found, _ in self._translations(lines, progress, settings)]
+            return best[0] if single else best
+        by = "auto" if alignment == "auto" else "mean"
+        aligned = []
+        for found, read in self._translations(lines, progress, settings, by):
+            text, _, _, links, tokens = found[0] if found else ("", 0.0, 0.0, [], [])
+            aligned.append(AlignedTranslation(text, links, read, tokens))
+        return aligned[0] if single else aligned
 
     @checked
     @with_settings("translate", TranslateSettings)
@@ -87,11 +129,12 @@ class TextTasks(ModelFacts):
         """The `n_best` hypotheses of a beam search, the best first. The other arguments are those of `translate`; without
         `beam_size` it is `n_best`."""
         settings.setdefault("beam_size", n_best)
-        return [Translation(*one) for one in self._translations([text], False, settings, n_best=n_best)[0]]
+        [(found, _)] = self._translations([text], False, settings, n_best=n_best)
+        return [Translation(*one[:3]) for one in found]
 
     def _translations(
-        self, lines: list[str], progress: Progress, given: TranslateSettings, **own: int
-    ) -> list[list[tuple[str, float, float]]]:
+        self, lines: list[str], progress: Progress, given: TranslateSettings, alignment: str | None = None, **own: int
+    ) -> list[tuple[list[tuple[str, float, float, list[tuple[int, int]], list[str]]], list[str]]]:
         self._need("translate")
         plain: dict[str, Any] = dict(given)
         each = None
@@ -99,7 +142,12 @@ class TextTasks(ModelFacts):
             each = list(plain.pop("target_language"))
         with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
             return self._native.translate(
-                lines, targets=each, settings=_settings.settings("translate", plain, **own), edits=edits, progress=count
+                lines,
+                targets=each,
+                alignment=alignment,
+                settings=_settings.settings("translate", plain, **own),
+                edits=edits,
+                progress=count,
             )
 
     @checked

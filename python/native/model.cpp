@@ -269,6 +269,7 @@ void add_model(nb::module_& module) {
           "pattern"_a)
       .def("save", save, "path"_a, "dtype"_a, "own_format"_a, "overwrite"_a);
   add_tasks(model);
+  add_translate(model);
   add_next(model);
   add_parameters(model);
   add_observation(module, model);

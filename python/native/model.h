@@ -79,6 +79,7 @@ Sites* sites_of(Edits* edits, const LoadedModel& model);
 
 /// Adds what a model does with texts to the class Model.
 void add_tasks(nb::class_<LoadedModel>& model);
+void add_translate(nb::class_<LoadedModel>& model);
 /// Adds next_logits and predicted_tokens to Model.
 void add_next(nb::class_<LoadedModel>& model);
 /// Adds parameters, and matrices of heads, to Model.

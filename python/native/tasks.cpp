@@ -1,4 +1,4 @@
-// What a model does with texts: translate, score, embed, generate, fill words in, tokenize.
+// What a model does with texts: score, embed, generate, fill words in, tokenize.
 #include <fmt/format.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
@@ -21,14 +21,12 @@
 #include "multihead/evaluate/score.h"
 #include "multihead/evaluate/score_settings.h"
 #include "multihead/folders/mask_token.h"
-#include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/tasks/classify_text.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
 #include "multihead/tasks/generate_text.h"
 #include "multihead/tasks/model_text.h"
-#include "multihead/tasks/translate_into.h"
 #include "names.h"
 #include "settings.h"
 
@@ -37,42 +35,6 @@ namespace {
 
 using Lines = std::vector<std::string>;
 using Progress = std::function<void(int64_t)>;
-
-/// (text, score, log-probability), the best first.
-using Translations = std::vector<std::tuple<std::string, double, double>>;
-
-std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines& lines,
-                                          const std::optional<Lines>& targets, const std::string& settings,
-                                          Edits* edits, const Progress& progress) {
-  auto options = settings_of<TranslateOptions>(settings, "translate");
-  const LanguagePair languages = language_pair(loaded.folder(), options.languages);
-  std::vector<int32_t> codes;
-  if (targets) {
-    if (targets->size() != lines.size())
-      throw UsageError(fmt::format("`target_language`: expected one for each of {} texts, got {}",
-                                   lines.size(), targets->size()));
-    codes = target_codes(loaded.folder(), *targets, {.one = "`target_language`"});
-  } else {
-    complete_search(loaded.folder(), languages, options.search);
-  }
-  options.sites = sites_of(edits, loaded);
-  options.progress = progress;
-  return long_call([&] {
-    if (!loaded.folder().generation_remark.empty()) warn(loaded.folder().generation_remark);
-    ModelText text(loaded.folder(),
-                   {.remark = warn, .languages = languages, .prefix = options.source_prefix.value_or("")});
-    const auto sources = text.sources_to_translate(lines, {.name = "text"});
-    if (text.unknown().tokens > 0) warn(text.unknown().in_words());
-    std::vector<Translations> all;
-    Translator translator(loaded.folder().translator());
-    for (const auto& hypotheses : translate_into(loaded.folder(), translator, sources, codes, options)) {
-      Translations& found = all.emplace_back();
-      for (const Hypothesis& one : hypotheses)
-        found.emplace_back(text.text(one.tokens), one.score, one.log_probability);
-    }
-    return all;
-  });
-}
 
 /// log p of each token of each text, its end token last where there is one.
 std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const GivenTexts& texts,
@@ -249,8 +211,6 @@ std::string decode(const LoadedModel& loaded, const std::vector<int32_t>& ids, b
 void add_tasks(nb::class_<LoadedModel>& model) {
   using namespace nb::literals;
   model
-      .def("translate", translate_lines, "texts"_a, nb::kw_only(), "targets"_a.none(), "settings"_a,
-           "edits"_a.none(), "progress"_a.none())
       .def("score", score_lines, "texts"_a, nb::kw_only(), "targets"_a.none(), "settings"_a, "edits"_a.none(),
            "progress"_a.none())
       .def("embed", embed_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "settings"_a, "edits"_a.none(),
