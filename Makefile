@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 FLAGS ?=
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
 
-.PHONY: demo test test-build test-fast tool mpi packages packages-test bench oracles format
+.PHONY: demo test test-build test-fast tool mpi wasm packages packages-test bench oracles format
 
 demo: tool
 	$(BUILD)/multihead demo
@@ -19,6 +19,10 @@ mpi:
 	@scripts/packages build mpi
 	@$(CONFIGURE) -DMULTIHEAD_MPI=ON -DMULTIHEAD_EXAMPLES=OFF > $(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS) --target multihead_cli
+
+# The library as a module for pages in a browser (web/README.md); needs Debian's emscripten.
+wasm: packages
+	@scripts/wasm $(BUILD)
 
 test-build: packages-test
 	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON -DMULTIHEAD_EXAMPLES=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }

@@ -19,7 +19,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 const std::vector<std::string> kTexts = {"the small dog sees a cat .", "two men see the old house ."};
-constexpr const char* kHead = "decoder.1.cross_attention.2";
+constexpr const char* kHead = "decoder.0.cross_attention.2";
 
 class WebCalls : public ::testing::Test {
  protected:
@@ -68,7 +68,7 @@ TEST_F(WebCalls, ChangesHeadsAsSiteValuesDo) {
     const auto tokens = found["log_probabilities"][i].get<std::vector<float>>();
     const double sum = std::accumulate(tokens.begin(), tokens.end(), 0.0);
     EXPECT_NEAR(sum, wanted[i], 1e-6);
-    EXPECT_GT(whole[i] - sum, 0.01);
+    EXPECT_GT(whole[i] - sum, 1e-3);
   }
 }
 
@@ -109,7 +109,7 @@ TEST_F(WebCalls, MakesThePageAnew) {
                  "page",
                  {{"texts", kTexts}, {"run", {{"importance", false}}}, {"changes", {{"mute", {kHead}}}}});
   EXPECT_GT(plain["data"].get<std::string>().size(), 1000u);
-  EXPECT_NE(plain["data"], muted["data"]);
+  EXPECT_TRUE(plain["data"] != muted["data"]);
 }
 
 TEST_F(WebCalls, CutsATextIntoTokens) {
