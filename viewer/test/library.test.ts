@@ -1,5 +1,5 @@
-// The library as WebAssembly, in Node, beside the tool: MULTIHEAD_WASM is the folder of multihead.js and .wasm (scripts/wasm), and
-// MULTIHEAD_TOOL the tool. Without them these tests are left out.
+// The library as WebAssembly, in Node, beside the tool: MULTIHEAD_WASM is the folder of multihead.js and .wasm
+// (scripts/wasm), and MULTIHEAD_TOOL the tool. Without them these tests are left out.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,9 +8,9 @@ import { basename, join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Changes, Library, type ModuleFactory, Refused } from "../src/live/library";
 
-const wasm = process.env["MULTIHEAD_WASM"] ?? "";
-const tool = process.env["MULTIHEAD_TOOL"] ?? "";
-const models = process.env["MULTIHEAD_MODELS"] ?? "";
+const wasm = process.env.MULTIHEAD_WASM ?? "";
+const tool = process.env.MULTIHEAD_TOOL ?? "";
+const models = process.env.MULTIHEAD_MODELS ?? "";
 const demo = join(__dirname, "../../share/demo");
 
 const texts = ["the small dog sees a cat .", "two men see the old house ."];
@@ -110,7 +110,7 @@ describe.skipIf(wasm === "" || tool === "")("the library as WebAssembly", () => 
   it("says in a line what is wrong", () => {
     expect(() => library.call("translate", 99, { texts })).toThrow(Refused);
     expect(() => library.call("embed", model, { texts })).toThrow("sentence");
-    expect(() => library.open("nothing", new Map([["config.json", new Uint8Array([123])]]))).toThrow("config.json");
+    expect(() => library.open("nothing", new Map([["config.json", new Uint8Array([123])]]))).toThrow("model.safetensors");
   });
 
   it("survives 2,000 hostile texts", () => {
