@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/platform.h"
 #include "multihead/base/file.h"
+#include "multihead/base/platform.h"
 #include "multihead/folders/checkpoint_names.h"
 #include "multihead/folders/family.h"
 #include "multihead/folders/file_names.h"
