@@ -110,7 +110,9 @@ describe.skipIf(wasm === "" || tool === "")("the library as WebAssembly", () => 
   it("says in a line what is wrong", () => {
     expect(() => library.call("translate", 99, { texts })).toThrow(Refused);
     expect(() => library.call("embed", model, { texts })).toThrow("sentence");
-    expect(() => library.open("nothing", new Map([["config.json", new Uint8Array([123])]]))).toThrow("model.safetensors");
+    expect(() => library.open("nothing", new Map([["config.json", new Uint8Array([123])]]))).toThrow(
+      "model.safetensors",
+    );
   });
 
   it("survives 2,000 hostile texts", () => {
