@@ -5,15 +5,14 @@
 #include <exception>
 #include <functional>
 #include <new>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/evaluate/perplexity.h"
 #include "multihead/evaluate/score.h"
+#include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/importance/heads_importance.h"
-#include "multihead/heads/reports/importance_json.h"
 #include "multihead/heads/reports/json_parts.h"
 #include "multihead/heads/reports/page/page_run.h"
 #include "multihead/heads/sites/inspected_texts.h"
@@ -32,7 +31,7 @@
 namespace mh::web {
 namespace {
 
-/// Numbers of one answer, as JSON.
+/// A matrix as the list of its rows.
 HeadsJson json_of(ConstMatrixView numbers) {
   HeadsJson rows = HeadsJson::array();
   for (int64_t i = 0; i < numbers.rows; ++i)
@@ -45,7 +44,7 @@ HeadsJson json_of(const ObservedTokens& tokens) {
       {"ids", tokens.ids}, {"tokens", tokens.tokens}, {"labels", tokens.labels}, {"offsets", tokens.offsets}};
 }
 
-/// What the fields of a call are, beside those of its options.
+/// What a task is given.
 template <class Options>
 struct Texts {
   std::vector<std::string> texts = {};
@@ -291,9 +290,7 @@ struct PageGiven {
 /// The data of the page of `multihead view`, as the page itself holds them.
 HeadsJson page_of(const ScoredModel& model, const nlohmann::json& given) {
   auto fields = read<PageGiven>(given, "page");
-  if (!fields.targets.empty() && fields.targets.size() != fields.texts.size())
-    throw UsageError(fmt::format("`targets`: expected none or one for each of {} texts, got {}",
-                                 fields.texts.size(), fields.targets.size()));
+  check_lists({.sources = fields.texts, .targets = fields.targets});
   std::vector<PageText> texts;
   for (size_t i = 0; i < fields.texts.size(); ++i)
     texts.push_back({fields.texts[i], fields.targets.empty() ? std::string() : fields.targets[i]});
@@ -331,7 +328,8 @@ HeadsJson failed(std::string_view why) {
 
 Models::Open::iterator Models::model_of(int number) {
   const auto found = open_.find(number);
-  if (found == open_.end()) throw UsageError(fmt::format("no model {} is open", number));
+  if (found == open_.end())
+    throw UsageError(fmt::format("no model {} is open; give the number that `open` returned", number));
   return found;
 }
 
@@ -353,7 +351,8 @@ std::string Models::call(std::string_view request) {
       answer = HeadsJson::object();
     } else {
       const auto found = calls().find(name);
-      if (found == calls().end()) throw UsageError(fmt::format("no call '{}'", name));
+      if (found == calls().end())
+        throw UsageError(fmt::format("no call '{}'; web/README.md lists them", name));
       answer = found->second(*model_of(asked.value("model", 0))->second, given);
     }
   } catch (const std::bad_alloc&) {

@@ -11,8 +11,6 @@ interface Module {
     mkdirTree(path: string): void;
     writeFile(path: string, bytes: Uint8Array): void;
     unlink(path: string): void;
-    rmdir(path: string): void;
-    readdir(path: string): string[];
   };
 }
 
