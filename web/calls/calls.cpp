@@ -27,6 +27,7 @@
 #include "multihead/tasks/model_text.h"
 #include "multihead/tasks/translate_into.h"
 #include "web/calls/changes.h"
+#include "web/calls/following_words.h"
 
 namespace mh::web {
 namespace {
@@ -42,6 +43,12 @@ HeadsJson json_of(ConstMatrixView numbers) {
 HeadsJson json_of(const ObservedTokens& tokens) {
   return {
       {"ids", tokens.ids}, {"tokens", tokens.tokens}, {"labels", tokens.labels}, {"offsets", tokens.offsets}};
+}
+
+HeadsJson json_of(const std::vector<FilledWord>& words) {
+  return json_items(words, [](const FilledWord& one) {
+    return HeadsJson{{"id", one.token}, {"word", one.word}, {"probability", one.probability}};
+  });
 }
 
 /// What a task is given.
@@ -107,6 +114,13 @@ HeadsJson about(const ScoredModel& model, const nlohmann::json&) {
           {"remarks", model.remarks()}};
 }
 
+/// Each token as people read it, but for the first so many.
+HeadsJson labels_of(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, size_t without = 0) {
+  HeadsJson labels = HeadsJson::array();
+  for (size_t i = without; i < ids.size(); ++i) labels.push_back(tokenizer.shown(ids[i]));
+  return labels;
+}
+
 struct TokensGiven {
   std::string text = {};
   template <class V>
@@ -118,9 +132,9 @@ struct TokensGiven {
 HeadsJson tokens(const ScoredModel& model, const nlohmann::json& given) {
   const auto fields = read<TokensGiven>(given, "tokens");
   const Encoding found = model.folder().source_tokens().encode(fields.text);
-  HeadsJson labels = HeadsJson::array();
-  for (const int32_t id : found.ids) labels.push_back(model.folder().source_tokens().shown(id));
-  return {{"ids", found.ids}, {"labels", std::move(labels)}, {"offsets", found.offsets}};
+  return {{"ids", found.ids},
+          {"labels", labels_of(model.folder().source_tokens(), found.ids)},
+          {"offsets", found.offsets}};
 }
 
 HeadsJson translations(const ScoredModel& model, const nlohmann::json& given) {
@@ -158,7 +172,7 @@ struct ScoreGiven {
   }
 };
 
-/// log p of each token: of a translator's targets, or of a causal model's texts from the second token on.
+/// log p of each token: of a translator's targets, the end token last, or of a causal model's texts from the second token on.
 HeadsJson scores(const ScoredModel& model, const nlohmann::json& given) {
   const auto fields = read<ScoreGiven>(given, "score");
   const ModelFolder& folder = model.folder();
@@ -168,14 +182,33 @@ HeadsJson scores(const ScoredModel& model, const nlohmann::json& given) {
     ModelText text(folder, {.remark = remarks.hear(), .languages = language_pair(folder, {})});
     const auto sources = text.sources(fields.texts, {.name = "text"});
     const auto targets = text.targets(fields.targets, {.name = "target"});
+    const Tokenizer& tokenizer = folder.target_tokens();
+    const auto end = tokenizer.shown(folder.model->facts().eos_id);
+    HeadsJson labels =
+        json_items(targets, [&](const std::vector<int32_t>& ids) { return labels_of(tokenizer, ids); });
+    for (HeadsJson& one : labels) one.push_back(end);
     return remarks.with(
-        {{"log_probabilities", score(folder.translator(), sources, targets, {.sites = changed.sites()})}});
+        {{"log_probabilities", score(folder.translator(), sources, targets, {.sites = changed.sites()})},
+         {"labels", std::move(labels)}});
   }
   refuse_targets(folder, !fields.targets.empty());
   std::vector<std::vector<int32_t>> ids;
   for (const std::string& text : fields.texts) ids.push_back(folder.source_tokens().encode_ids(text));
+  const auto labels = [&](const std::vector<int32_t>& own) {
+    return labels_of(folder.source_tokens(), own, 1);
+  };
   return remarks.with(
-      {{"log_probabilities", score_windows(folder.causal_model(), ids, {.sites = changed.sites()})}});
+      {{"log_probabilities", score_windows(folder.causal_model(), ids, {.sites = changed.sites()})},
+       {"labels", json_items(ids, labels)}});
+}
+
+HeadsJson next(const ScoredModel& model, const nlohmann::json& given) {
+  auto fields = read<Texts<FollowingOptions>>(given, "next");
+  Changed changed(fields.changes, model);
+  fields.options.sites = changed.sites();
+  return Remarks().with({{"words", json_items(fields.texts, [&](const std::string& text) {
+                            return json_of(following_words(model.folder(), text, fields.options));
+                          })}});
 }
 
 HeadsJson generated(const ScoredModel& model, const nlohmann::json& given) {
@@ -206,13 +239,10 @@ HeadsJson filled(const ScoredModel& model, const nlohmann::json& given) {
   Remarks remarks;
   fields.options.sites = changed.sites();
   fields.options.remark = remarks.hear();
-  const auto word = [](const FilledWord& one) {
-    return HeadsJson{{"id", one.token}, {"word", one.word}, {"probability", one.probability}};
-  };
-  const auto mask = [&](const std::vector<FilledWord>& words) { return json_items(words, word); };
   const auto texts = fill_words(model.folder(), fields.texts, fields.options);
-  return remarks.with(
-      {{"masks", json_items(texts, [&](const auto& masks) { return json_items(masks, mask); })}});
+  return remarks.with({{"masks", json_items(texts, [](const auto& masks) {
+                          return json_items(masks, [](const auto& words) { return json_of(words); });
+                        })}});
 }
 
 struct ObserveGiven {
@@ -306,9 +336,9 @@ HeadsJson page_of(const ScoredModel& model, const nlohmann::json& given) {
 using Call = HeadsJson (*)(const ScoredModel&, const nlohmann::json&);
 const std::map<std::string, Call, std::less<>>& calls() {
   static const std::map<std::string, Call, std::less<>> calls = {
-      {"about", about},           {"embed", embedded},        {"fill", filled},  {"generate", generated},
-      {"importance", importance}, {"observe", observed},      {"page", page_of}, {"score", scores},
-      {"tokens", tokens},         {"translate", translations}};
+      {"about", about},           {"embed", embedded}, {"fill", filled},           {"generate", generated},
+      {"importance", importance}, {"next", next},      {"observe", observed},      {"page", page_of},
+      {"score", scores},          {"tokens", tokens},  {"translate", translations}};
   return calls;
 }
 

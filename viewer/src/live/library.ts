@@ -45,6 +45,7 @@ export interface Answers {
   fill: { masks: { id: number; word: string; probability: number }[][][]; remarks: string[] };
   generate: { texts: string[]; remarks: string[] };
   importance: { score: number; heads: { head: string; importance: number }[]; remarks: string[] };
+  next: { words: { word: string; probability: number }[][]; remarks: string[] };
   observe: {
     source: Tokens;
     target: Tokens;
@@ -54,7 +55,7 @@ export interface Answers {
     remarks: string[];
   };
   page: { data: string; title: string; remarks: string[] };
-  score: { log_probabilities: number[][]; remarks: string[] };
+  score: { log_probabilities: number[][]; labels: string[][]; remarks: string[] };
   tokens: { ids: number[]; labels: string[]; offsets: [number, number][] };
   translate: {
     translations: { text: string; score: number; log_probability: number }[][];
