@@ -24,6 +24,7 @@
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/reports/page/heads_page.h"
+#include "multihead/heads/reports/page/live_model.h"
 #include "multihead/heads/reports/page/page_run.h"
 #include "multihead/heads/sites/inspected_texts.h"
 #include "multihead/heads/sites/site_values.h"
@@ -39,6 +40,7 @@ constexpr const char* kCorpus = "A corpus";
 struct ViewInputs {
   std::vector<std::string> target = {};
   std::string with = {}, checkpoints = {};
+  bool live = false;
   std::string circuit = {}, retrieval = {};
   std::string corpus = {}, corpus_target = {}, conllu = {}, target_conllu = {}, alignment = {};
 
@@ -54,6 +56,10 @@ struct ViewInputs {
        .help = "Show the checkpoints of the training in this folder instead, through time",
        .rare = true,
        .value = "DIR"});
+    v("live", live, {},
+      {.group = kShown,
+       .help =
+           "Put the model into the page: it answers there, on texts and with heads that the reader chooses"});
     v("circuit", circuit, {},
       {.group = kReports, .help = "A circuit of MODEL, as `heads circuit --json` wrote it", .value = "FILE"});
     v("retrieval", retrieval, {},
@@ -189,12 +195,22 @@ void check_inputs(const ViewInputs& of) {
   if (of.has_reports() && !of.checkpoints.empty())
     throw UsageError(
         "--circuit and --retrieval are of one model, and --checkpoints shows several; leave it out");
+  if (of.live && (!of.with.empty() || !of.checkpoints.empty()))
+    throw UsageError("--live puts one model into the page; leave out --with and --checkpoints");
   for (const auto& [flag, value] :
        {std::pair("--corpus-target", of.corpus_target), std::pair("--target-conllu", of.target_conllu),
         std::pair("--alignment", of.alignment)}) {
     if (!value.empty() && !of.has_corpus())
       throw UsageError(fmt::format("{} needs a corpus: give its sentences with --corpus or --conllu", flag));
   }
+}
+
+/// In a live page the reader changes heads, and the kernels are those of the module.
+void check_live(const ViewFlags& flags, ChangedHeads& changed) {
+  if (changed.sites() != nullptr)
+    throw UsageError("--live: the reader changes heads on the page; leave out what changes them here");
+  if (flags.model.precision != PrecisionChoice())
+    throw UsageError("--live: the model in the page runs in float32; leave out --precision");
 }
 
 void run(ViewFlags& flags) {
@@ -207,6 +223,7 @@ void run(ViewFlags& flags) {
   std::optional<FilesCorpus> corpus;
   if (inputs.has_corpus()) corpus.emplace(corpus_files(inputs));
   ChangedHeads changed = changed_heads(flags.changes);
+  if (inputs.live) check_live(flags, changed);
   ViewSettings settings = flags.shown.settings;
   settings.page.command = command_of(*flags.verb);
   settings.page.mode = !inputs.checkpoints.empty() ? PageMode::kTime
@@ -240,6 +257,11 @@ void run(ViewFlags& flags) {
     settings.run.circuit = settings.run.retrieval = {};  // those of the first model
     run.update = shown.update;
     page.add_run(run, texts);
+    if (inputs.live)
+      page.add_live(live_elements({.name = shown.name,
+                                   .files = live_files(model.folder()),
+                                   .page = settings.page,
+                                   .run = settings.run}));
   }
   const std::string html = page.html();
   write_text(flags.output, html);

@@ -79,6 +79,7 @@ def view(
     alignment: File | None = None,
     circuit: Report = None,
     retrieval: Report = None,
+    live: bool = False,
     height: int = 720,
     progress: Progress = False,
 ) -> Page:
@@ -101,6 +102,8 @@ def view(
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
         circuit, retrieval: what `multihead.heads.circuit` and `retrieval` gave of this model, or a file of the report.
+        live: put the model into the page, which then answers on texts and with heads that the reader chooses; a model of a file that is
+            larger than `max_size` raises UsageError.
         height: pixels in a notebook.
     """
     texts, _ = text_or_list(text, "text")
@@ -118,7 +121,7 @@ def view(
     with counting(progress, "sentences") as count, model._edited() as edits:
         page, title = model._native.view(
             texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)",
-            settings=chosen, circuit=_report(circuit, "circuit"), retrieval=_report(retrieval, "retrieval"), edits=edits,
-            progress=count,
+            settings=chosen, circuit=_report(circuit, "circuit"), retrieval=_report(retrieval, "retrieval"), live=live,
+            edits=edits, progress=count,
         )  # fmt: skip
     return Page(page, title, height)

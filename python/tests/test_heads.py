@@ -325,6 +325,17 @@ def test_pages_show_reports(demo: mh.Model, tmp_path: Path) -> None:
         mh.view(demo, "two dogs run .", circuit=other)
 
 
+def test_pages_hold_the_model(demo: mh.Model) -> None:
+    plain = mh.view(demo, "two dogs run .", importance=False)
+    live = mh.view(demo, "two dogs run .", importance=False, live=True)
+    assert 'id="live"' in live.html and 'id="live"' not in plain.html
+    assert "worker-src blob:" in live.html and "worker-src" not in plain.html
+    with pytest.raises(mh.UsageError, match="more than 1; give a smaller model, or a larger `max_size`"):
+        mh.view(demo, "two dogs run .", importance=False, live=True, max_size=1)
+    with demo.edit(mute=["encoder.0.self_attention.1"]), pytest.raises(mh.UsageError, match="`live`: the reader changes heads"):
+        mh.view(demo, "two dogs run .", importance=False, live=True)
+
+
 @pytest.mark.parametrize("argument", ["corpus_target", "target_trees", "alignment"])
 def test_pages_refuse_what_belongs_to_a_corpus(demo: mh.Model, argument: str) -> None:
     given: dict[str, Any] = {argument: Path("missing")}

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "multihead/folders/shipped_folder.h"
+#include "multihead/text/base64.h"
 #include "tests/cli/run_tool.h"
 #include "tests/cli/small_folder.h"
 #include "tests/heads/reports/read_page.h"
@@ -13,7 +15,9 @@ namespace mh {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(View, WritesAPageAndSaysWhatItShows) {
   const ScratchFolder scratch;
@@ -143,6 +147,46 @@ TEST(View, ShowsTheCircuitThatAReportHas) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path() / "none.html"));
 }
 
+// The model in the page is the files of its folder, and the library that opens them.
+TEST(View, PutsTheModelIntoALivePage) {
+  const ScratchFolder scratch;
+  const ToolResult result =
+      run_tool("view demo 'a cat runs .' --no-importance --live -o '" + scratch / "live.html" + "'");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const std::string html = scratch.read("live.html");
+  EXPECT_THAT(html, HasSubstr(" 'wasm-unsafe-eval'; worker-src blob:\""));
+  EXPECT_THAT(html, Not(HasSubstr("{live")));
+  const auto between = [&](const std::string& begin, size_t from) {
+    const size_t at = html.find(begin, from) + begin.size();
+    return html.substr(at, html.find("</script>", at) - at);
+  };
+  const json live = json::parse(between("<script id=\"live\" type=\"application/json\">", 0));
+  EXPECT_EQ(live["name"], "demo");
+  EXPECT_EQ(live["run"]["importance"], false);
+  EXPECT_EQ(live["files"][0]["name"], "multihead.wasm");
+  const std::string element = "<script class=\"live\" type=\"text/plain\">";
+  size_t at = 0, parts = 0;
+  for (const json& file : live["files"]) {
+    std::string base64;
+    for (int part = 0; part < file["parts"].get<int>(); ++part, ++parts) {
+      at = html.find(element, at + 1);
+      ASSERT_NE(at, std::string::npos);
+      base64 += between(element, at);
+    }
+    const std::string bytes = inflated(from_base64(base64).value(), file["bytes"].get<size_t>());
+    if (file["name"] == "multihead.wasm") {
+      EXPECT_EQ(bytes.substr(0, 4), std::string("\0asm", 4));
+    } else {
+      EXPECT_EQ(bytes, open_shipped_folder()->read(file["name"].get<std::string>())) << file["name"];
+    }
+  }
+  EXPECT_EQ(html.find(element, at + 1), std::string::npos);
+  const ToolResult plain =
+      run_tool("view demo 'a cat runs .' --no-importance -o '" + scratch / "plain.html" + "'");
+  ASSERT_EQ(plain.status, 0) << plain.err;
+  EXPECT_THAT(scratch.read("plain.html"), AllOf(Not(HasSubstr("{live")), Not(HasSubstr("worker-src"))));
+}
+
 TEST(View, RefusesInOneLineAndWritesNothing) {
   const ScratchFolder scratch;
   const std::string page = " -o '" + scratch / "heads.html" + "'";
@@ -160,6 +204,10 @@ TEST(View, RefusesInOneLineAndWritesNothing) {
            std::pair("view demo 'a cat .' --max-size 0", "--max-size"),
            std::pair("view demo 'a cat .' --circuit /nowhere/c.json", "/nowhere/c.json"),
            std::pair("view 'a cat .' --checkpoints demo --circuit c.json", "--checkpoints shows several"),
+           std::pair("view demo 'a cat .' --live --with demo", "--live puts one model into the page"),
+           std::pair("view demo 'a cat .' --live --mute 'encoder.*'", "leave out what changes them here"),
+           std::pair("view demo 'a cat .' --live --precision fast", "leave out --precision"),
+           std::pair("view demo 'a cat .' --live --no-importance --max-size 1", "give a smaller model"),
        }) {
     const ToolResult result = run_tool(command + page);
     EXPECT_NE(result.status, 0) << command;

@@ -5,6 +5,7 @@ import { exports_of_views } from "./export";
 import { hostile } from "./hostile";
 import { importance } from "./importance";
 import { looks } from "./looks";
+import { live } from "./live";
 import { notebook } from "./notebook";
 import { first_screen } from "./open";
 import { parts } from "./parts";
@@ -21,6 +22,7 @@ export const does: Tests[] = [
   importance,
   parts,
   reports,
+  live,
   exports_of_views,
   hostile,
   notebook,

@@ -45,4 +45,16 @@ export function page(name: string): Made {
   return found;
 }
 
+/** What the tool says of the texts of a live page, with all heads and without the second layer's cross-attention. */
+export interface Told {
+  text: string;
+  whole: string;
+  changed: string;
+  /** Of the whole model's translation, what log p loses without these heads, and without each of some others. */
+  log_probability_lost: number;
+  lost_without: Record<string, number>;
+}
+
+export const told = (name: string): Told => JSON.parse(readFileSync(join(folder ?? "", `${name}.told`), "utf8"));
+
 export const has = (name: string): boolean => all.some((made) => made.name === name);

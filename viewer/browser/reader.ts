@@ -28,8 +28,8 @@ export async function until<Given, Result>(
 export async function ready(tab: Tab): Promise<Tab> {
   await until(
     tab,
-    "weights drawn from a token (data-weights)",
-    () => document.querySelector("[data-weights]") !== null,
+    "weights drawn from a token (data-weights), or of a live page how far its model is (data-state)",
+    () => document.querySelector("[data-weights], [data-state]") !== null,
     null,
   );
   return tab;

@@ -1,6 +1,7 @@
 // What views share: the page, its weights, what is chosen and how to choose.
 import { columnsOf, relationsOf, type Column } from "./evidence";
 import type { Theme } from "./draw/colours";
+import type { Live } from "./live/live";
 import { groupsOf, mapOf, sinksOf, type Group, type Map2 } from "./merge";
 import { findHead } from "./names";
 import type { Attention, Maps, Page, Run, Text, Tokens } from "./page";
@@ -10,6 +11,8 @@ import type { Place, Weights } from "./weights";
 export interface App {
   readonly page: Page;
   readonly weights: Weights;
+  /** The model in the page; null: it has none. */
+  readonly live: Live | null;
   theme(): Theme;
   now(): Choice;
   choose(change: Partial<Choice>, merge?: string): void;
@@ -72,13 +75,16 @@ export interface Shown {
   signed: boolean;
 }
 
-const lately = new Map<string, Shown>();
+/** Of the page that is shown: a live page may get other weights. */
+const lately = new WeakMap<Weights, Map<string, Shown>>();
 
 /** The map of a head as the toggles want it. */
 export function shownOf(app: App, choice: Choice, head: Chosen): Shown {
   const { run, text, attention, head: number } = head.place;
   const key = [run, text, attention, number, choice.hide, choice.words, choice.lengths].join(" ");
-  const before = lately.get(key);
+  const kept = lately.get(app.weights) ?? new Map<string, Shown>();
+  lately.set(app.weights, kept);
+  const before = kept.get(key);
   if (before) return before;
   const queries = groupsOf(head.queries, choice.words);
   const keys = groupsOf(head.keys, choice.words);
@@ -91,8 +97,8 @@ export function shownOf(app: App, choice: Choice, head: Chosen): Shown {
     : mapOf(weights, queries, keys, { hidden, lengths });
   const full = lengths ? map.values.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1 : 1;
   const shown = { map, queries, keys, full, signed: weights.signed };
-  for (const old of lately.keys()) if (lately.size > 5) lately.delete(old);
-  lately.set(key, shown);
+  for (const old of kept.keys()) if (kept.size > 5) kept.delete(old);
+  kept.set(key, shown);
   return shown;
 }
 

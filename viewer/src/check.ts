@@ -129,7 +129,7 @@ function run(value: unknown, total: number, where: string): void {
   if (it.walk !== null) walk(it.walk, total, `${where}.walk`);
 }
 
-/** The header as a Page. `total` is the length of its section of numbers. */
+/** The header as a Page, which is not live. `total` is the length of its section of numbers. */
 export function checkPage(value: unknown, total: number): Page {
   const it = fields(value, "The header");
   if (it.schema !== SCHEMA) {
@@ -151,5 +151,6 @@ export function checkPage(value: unknown, total: number): Page {
   count(opens.query, "opens.query");
   text(opens.words, "opens.words");
   oneOf("relation", "alignment", "role", "given")(opens.by, "opens.by");
+  it.live = false;
   return value as Page;
 }

@@ -10,7 +10,8 @@ export interface Square {
   name: string;
   /** "Decoder 3, head 5", "Feed-forward layer 3" */
   title: string;
-  value: number;
+  /** Null: it is not known. */
+  value: number | null;
 }
 
 export interface LayerOfParts {
@@ -69,6 +70,29 @@ export function partBandsOf(run: Run, { parts }: Contributed): PartBand[] {
     });
     const columns = Math.max(...rows.map((row) => row.heads.length));
     return [{ kind, title: bandNames[kind], columns, hasFeedForward: own.length > 0, layers: rows }];
+  });
+}
+
+/** These heads of a run, each with a figure, in bands of their kinds, layer under layer. */
+export function inBands(
+  run: Run,
+  figureOf: (head: string) => number | null,
+  has: (head: string) => boolean = () => true,
+): PartBand[] {
+  const layerOf = (of: Attention): LayerOfParts => ({
+    layer: of.layer,
+    heads: Array.from({ length: of.heads }, (_, head): Square => {
+      const name = `${of.name}.${head}`;
+      return { name, title: placeInWords(of, head), value: figureOf(name) };
+    }).filter(({ name }) => has(name)),
+    feedForward: null,
+  });
+  return kinds.flatMap((kind) => {
+    const own = run.attentions.filter((of) => of.kind === kind);
+    const layers = own.map(layerOf).filter(({ heads }) => heads.length > 0);
+    if (layers.length === 0) return [];
+    const columns = Math.max(...layers.map(({ heads }) => heads.length));
+    return [{ kind, title: bandNames[kind], columns, hasFeedForward: false, layers }];
   });
 }
 

@@ -21,9 +21,10 @@ export function bytesOfBase64(text: string): Uint8Array {
   return bytes;
 }
 
-async function inflated(bytes: Uint8Array): Promise<Uint8Array> {
+/** What was deflated (zlib) and lies in these parts, one behind the other. */
+export async function inflated(parts: Uint8Array[]): Promise<Uint8Array> {
   try {
-    const stream = new Blob([bytes as BlobPart]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const stream = new Blob(parts as BlobPart[]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   } catch {
     throw new BadPage("The data cannot be inflated: the file was cut or changed.");
@@ -35,7 +36,7 @@ export async function openPage(base64: string): Promise<Opened> {
   const text = base64.trim();
   if (text === "" || text === "{data}")
     throw new BadPage("There is no data in it: `multihead view` writes pages with data.");
-  const all = await inflated(bytesOfBase64(text));
+  const all = await inflated([bytesOfBase64(text)]);
   if (all.length < 4) throw new BadPage("The data ends before its header.");
   const length = new DataView(all.buffer, all.byteOffset).getUint32(0, true);
   if (4 + length > all.length) throw new BadPage("The data ends within its header.");

@@ -3,6 +3,8 @@ import type { App, Show } from "./app";
 import { BadPage } from "./reader";
 import { openPage, type Opened } from "./decode";
 import { h } from "./dom";
+import { Live } from "./live/live";
+import { type LiveElements, liveElements } from "./live/session";
 import { Shell } from "./shell";
 import {
   begin,
@@ -17,25 +19,33 @@ import {
   type History,
   type View,
 } from "./state";
+import type { Page } from "./page";
 import { makers } from "./views/all";
 import { Weights } from "./weights";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 class Viewer implements App {
-  readonly page;
-  readonly weights: Weights;
+  page: Page;
+  weights: Weights;
+  readonly live: Live | null;
   private history: History;
   private merging = "";
   private readonly first: Choice;
   private readonly shows = new Map<View, { show: Show; seen: Choice | null }>();
   private readonly shell: Shell;
 
-  constructor(opened: Opened, root: HTMLElement) {
+  constructor(opened: Opened, root: HTMLElement, elements: LiveElements | null) {
     this.page = opened.page;
     this.weights = new Weights(opened);
     this.first = firstChoice(this.page);
     this.history = begin(settled(choiceOf(location.hash, this.first), this.page));
+    this.live =
+      elements &&
+      new Live(elements, opened.page, {
+        told: () => this.told(),
+        remade: (again) => this.remade(again),
+      });
     this.shell = new Shell(this, {
       undo: () => this.go(undone(this.history)),
       redo: () => this.go(redone(this.history)),
@@ -86,6 +96,7 @@ class Viewer implements App {
   private render(): void {
     const { now, past, future } = this.history;
     this.shell.update(now, past.length, future.length);
+    this.live?.ask(now);
     let of = this.shows.get(now.view);
     if (!of) {
       of = { show: makers[now.view](this), seen: null };
@@ -97,13 +108,31 @@ class Viewer implements App {
     of.show.update(now, before);
   }
 
+  /** The live page knows more than before. */
+  private told(): void {
+    const of = this.shows.get("live");
+    if (of && this.history.now.view === "live") of.show.update(this.history.now, of.seen);
+  }
+
+  /** The page of another text: what is chosen stays as far as that has it. */
+  private remade(opened: Opened): void {
+    this.page = opened.page;
+    this.weights = new Weights(opened);
+    for (const view of this.shows.keys()) if (view !== "live") this.shows.delete(view);
+    this.history = { ...this.history, now: settled(this.history.now, this.page) };
+    this.shell.refresh();
+    this.render();
+  }
+
   private redraw(): void {
     for (const of of this.shows.values()) of.seen = null;
     this.render();
   }
 
   private key(event: KeyboardEvent): void {
-    const typing = event.target instanceof HTMLInputElement && event.target.type !== "range";
+    const { target } = event;
+    const typing =
+      target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type !== "range");
     if (!(event.ctrlKey || event.metaKey) || event.altKey || typing) return;
     const key = event.key.toLowerCase();
     if (key !== "z" && key !== "y") return;
@@ -120,7 +149,9 @@ async function start(): Promise<void> {
       throw new BadPage("This browser is too old for this page: it has no DecompressionStream.");
     const opened = await openPage(data?.textContent ?? "");
     data?.remove();
-    new Viewer(opened, root);
+    const elements = liveElements(document);
+    opened.page.live = elements !== null;
+    new Viewer(opened, root, elements);
   } catch (error) {
     const why =
       error instanceof BadPage

@@ -33,6 +33,8 @@ export interface Page {
   /** How the runs belong together: one model; two models on the same text; checkpoints of one training, in order. */
   mode: "one" | "compare" | "time";
   runs: Run[];
+  /** Whether the model is in the page, so that it answers (live/). No field of the data: the page's elements say it. */
+  live: boolean;
 }
 
 export interface Made {

@@ -1,7 +1,7 @@
 // Which heads fetch a fact from far back: squares by layer, places by length and depth, and the figures in words.
-import type { LayerOfParts, PartBand } from "./contributions";
+import { inBands, type PartBand } from "./contributions";
 import type { Retrieved, RetrievalHead, RetrievalNeed } from "./given";
-import { bandNames, figure, findHead, percent } from "./names";
+import { figure, percent } from "./names";
 import { titleOfNode } from "./node";
 import type { Run } from "./page";
 import type { Figure } from "./reader";
@@ -14,21 +14,14 @@ function shareWithHalf(value: Figure, half: Figure): string {
   return half === null ? share(value) : `${whole(value ?? Number.NaN)} ± ${whole(half)} %`;
 }
 
-/** The scores of all heads, layer under layer. */
+/** The scores of the heads that were measured, layer under layer. */
 export function scoreBandsOf(run: Run, its: Retrieved): PartBand[] {
-  const layers = new Map<string, LayerOfParts>();
-  for (const { head, score } of its.heads) {
-    const at = findHead(run, head);
-    const of = at && run.attentions[at.attention];
-    if (!of) continue;
-    const layer = layers.get(of.name) ?? { layer: of.layer, heads: [], feedForward: null };
-    layers.set(of.name, layer);
-    layer.heads.push({ name: head, title: titleOfNode(run, head), value: score ?? 0 });
-  }
-  const rows = [...layers.values()];
-  if (rows.length === 0) return [];
-  const columns = Math.max(...rows.map(({ heads }) => heads.length));
-  return [{ kind: "decoder", title: bandNames.decoder, columns, hasFeedForward: false, layers: rows }];
+  const scores = new Map(its.heads.map(({ head, score }) => [head, score ?? 0]));
+  return inBands(
+    run,
+    (head) => scores.get(head) ?? 0,
+    (head) => scores.has(head),
+  );
 }
 
 const byScore = (a: RetrievalHead, b: RetrievalHead): number => (b.score ?? 0) - (a.score ?? 0);

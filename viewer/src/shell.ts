@@ -13,6 +13,7 @@ export interface Doing {
 }
 
 const titles: { [view in View]: string } = {
+  live: "Try",
   text: "Text",
   table: "Table",
   head: "Head",
@@ -27,6 +28,9 @@ const titles: { [view in View]: string } = {
 };
 
 const sentences: { [view in View]: string } = {
+  live:
+    "The model is in this page: write a text of your own, change heads, and see what it says. " +
+    "Nothing leaves the page.",
   text:
     "Arcs go from the word in focus to what this head reads there; the thicker, the more weight. " +
     "Choose another word, or another head.",
@@ -125,6 +129,11 @@ export class Shell {
   private fileName(): string {
     const now = this.app.now();
     return `${now.view}-${now.head}`;
+  }
+
+  /** What stands in the shell is of another page. */
+  refresh(): void {
+    this.textsOf = -1;
   }
 
   update(now: Choice, past: number, future: number): void {

@@ -3,6 +3,7 @@ import { findHead } from "./names";
 import type { Page, Run, Text } from "./page";
 
 export const views = [
+  "live",
   "text",
   "table",
   "head",
@@ -43,12 +44,18 @@ export interface Choice {
   cell: string;
   /** How many edges of the circuit are shown, the strongest; 0: as many as can be read. */
   edges: number;
+  /** Of a live page: the reader's text, "" for the first of the page, and one that it is compared with. */
+  typed: string;
+  second: string;
+  /** What is changed in heads (live/changes.ts), and the head that the reader guessed to matter most. */
+  changes: string;
+  guess: string;
 }
 
 export function firstChoice(page: Page): Choice {
   const { run, text, head, query } = page.opens;
   const start: Choice = {
-    view: "text",
+    view: page.live ? "live" : "text",
     run,
     other: page.mode === "time" ? page.runs.length - 1 : 1,
     text,
@@ -63,6 +70,10 @@ export function firstChoice(page: Page): Choice {
     step: 0,
     cell: "",
     edges: 0,
+    typed: "",
+    second: "",
+    changes: "",
+    guess: "",
   };
   return settled(start, page);
 }
@@ -70,6 +81,7 @@ export function firstChoice(page: Page): Choice {
 /** The views that the page has data for. */
 export function viewsOf(page: Page): View[] {
   return views.filter((view) => {
+    if (view === "live") return page.live;
     if (view === "attribution" || view === "contributions" || view === "lens")
       return page.runs.some((run) => run.texts.some((text) => text[view] !== null));
     if (view === "circuit" || view === "retrieval") return page.runs.some((run) => run[view] !== null);
@@ -111,7 +123,7 @@ export function settled(choice: Choice, page: Page): Choice {
 
 const numbers = ["run", "other", "text", "query", "step", "edges"] as const;
 const flags = ["hide", "words", "lengths"] as const;
-const words = ["by", "name", "cell"] as const;
+const words = ["by", "name", "cell", "typed", "second", "changes", "guess"] as const;
 
 export function fragmentOf(choice: Choice): string {
   const to = new URLSearchParams();

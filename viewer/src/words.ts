@@ -104,6 +104,7 @@ function statsInWords(stats: HeadStats): string {
 export function heading(page: Page, choice: Choice): { place: string; words: string } {
   const run = page.runs[choice.run] as Run;
   const text = run.texts[choice.text];
+  if (choice.view === "live") return { place: "Try", words: choice.typed || text?.source.text || "" };
   if (choice.view === "attribution") return { place: "Attribution", words: explainedInWords(text) };
   if (choice.view === "contributions") return { place: "Contributions", words: summedInWords(text) };
   if (choice.view === "lens") return { place: "Lens", words: text ? lensInWords(run, text, choice) : "" };

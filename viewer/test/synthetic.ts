@@ -298,5 +298,6 @@ export function pageOf(runs: Run[], mode: Page["mode"] = "one", head?: string): 
     opens: { run: 0, text: 0, head: head ?? `${first.name}.1`, query: 1, words: "next token, 91 %", by: "role" },
     mode,
     runs,
+    live: false,
   };
 }

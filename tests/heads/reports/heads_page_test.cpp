@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -205,13 +207,32 @@ TEST(HeadsPage, CarriesAnyText) {
 
 // The page's policy allows the script and the style by their hashes: nothing of them may change.
 TEST(HeadsPage, LeavesThePageAroundItsDataAsItIs) {
-  const std::string html = page_of(load_model_folder("demo"), {{"a cat runs ."}}),
-                    page = read_file(std::filesystem::path(source_folder()) / "share/viewer/page.html"),
-                    begin = "<script id=\"data\" type=\"text/plain\">";
-  const size_t at = html.find(begin) + begin.size();
-  EXPECT_EQ(html.substr(0, at), page.substr(0, at));
-  const std::string rest = page.substr(at + std::string("{data}").size());
-  EXPECT_EQ(html.substr(html.size() - rest.size()), rest);
+  const std::string page = read_file(std::filesystem::path(source_folder()) / "share/viewer/page.html");
+  const auto parts = [&](std::initializer_list<const char*> places) {
+    std::vector<std::string> parts;
+    size_t from = 0;
+    for (const std::string place : places) {
+      const size_t at = page.find(place);
+      parts.push_back(page.substr(from, at - from));
+      from = at + place.size();
+    }
+    parts.push_back(page.substr(from));
+    return parts;
+  };
+  const std::vector<std::string> around = parts({"{live-policy}", "{data}", "{live}"});
+  ASSERT_EQ(around.size(), 4u);
+  const std::string html = page_of(load_model_folder("demo"), {{"a cat runs ."}});
+  EXPECT_THAT(html, testing::StartsWith(around[0] + around[1]));
+  EXPECT_THAT(html, testing::EndsWith(around[2] + around[3]));
+
+  const ModelFolder folder = load_model_folder("demo");
+  HeadsPage live({});
+  live.add_run({.name = "demo", .folder = &folder, .evidence = evidence_of(folder, {{"a cat runs ."}})},
+               {{"a cat runs ."}});
+  live.add_live("<p>live</p>");
+  EXPECT_THAT(live.html(),
+              testing::StartsWith(around[0] + " 'wasm-unsafe-eval'; worker-src blob:" + around[1]));
+  EXPECT_THAT(live.html(), testing::EndsWith(around[2] + "<p>live</p>" + around[3]));
 }
 
 TEST(HeadsPage, OpensAtTheHeadThatWasNamed) {

@@ -31,17 +31,23 @@ struct ReadPage {
   }
 };
 
+/// The bytes that were deflated, at most `most` of them.
+inline std::string inflated(const std::string& deflated, size_t most) {
+  std::string bytes(most, '\0');
+  uLongf size = bytes.size();
+  if (uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size,
+                 reinterpret_cast<const Bytef*>(deflated.data()), deflated.size()) != Z_OK)
+    throw std::runtime_error("the data cannot be inflated");
+  bytes.resize(size);
+  return bytes;
+}
+
 inline ReadPage read_page(const std::string& html) {
   const std::string begin = "<script id=\"data\" type=\"text/plain\">";
   const size_t from = html.find(begin) + begin.size();
   const auto deflated = from_base64(html.substr(from, html.find('<', from) - from));
   if (!deflated) throw std::runtime_error("the data is not base64");
-  std::string bytes(size_t{1} << 26, '\0');
-  uLongf size = bytes.size();
-  if (uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size,
-                 reinterpret_cast<const Bytef*>(deflated->data()), deflated->size()) != Z_OK)
-    throw std::runtime_error("the data cannot be inflated");
-  bytes.resize(size);
+  const std::string bytes = inflated(*deflated, size_t{1} << 26);
   uint32_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof(length));
   return {nlohmann::json::parse(bytes.substr(sizeof(length), length)),

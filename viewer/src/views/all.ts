@@ -7,6 +7,7 @@ import { compareView } from "./compare";
 import { contributionsView } from "./contributions";
 import { headView } from "./head";
 import { lensView } from "./lens";
+import { liveView } from "./live";
 import { retrievalView } from "./retrieval";
 import { tableView } from "./table";
 import { textView } from "./text";
@@ -14,6 +15,7 @@ import { timeView } from "./time";
 import { walkView } from "./walk";
 
 export const makers: { [view in View]: (app: App) => Show } = {
+  live: liveView,
   text: textView,
   table: tableView,
   head: headView,

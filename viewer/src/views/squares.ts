@@ -10,6 +10,8 @@ export class Squares {
   private readonly bands = h("div", { class: "bands" });
   private buttons = new Map<string, HTMLButtonElement>();
   private full = 1;
+  /** What is drawn: figures of the same heads only change their colours. */
+  private drawn = "";
 
   /** attribute: where a head's button has its figure. */
   constructor(
@@ -28,9 +30,31 @@ export class Squares {
 
   /** full: of the deepest colour. */
   build(bands: PartBand[], full: number): void {
-    this.buttons = new Map();
     this.full = full;
+    const heads = bands.flatMap((band) => band.layers.flatMap((layer) => layer.heads));
+    const drawn = heads.map(({ name }) => name).join(" ");
+    const only = bands.every((band) => !band.hasFeedForward);
+    if (only && drawn === this.drawn) {
+      for (const one of heads) this.repaint(one);
+      return;
+    }
+    this.drawn = drawn;
+    this.buttons = new Map();
     this.bands.replaceChildren(...bands.map((band) => this.band(band)));
+  }
+
+  /** Puts a class on the buttons of these heads, and takes it off the others. */
+  mark(heads: ReadonlySet<string>, name: string): void {
+    for (const [head, button] of this.buttons) button.classList.toggle(name, heads.has(head));
+  }
+
+  private repaint(one: Square): void {
+    const button = this.buttons.get(one.name);
+    const square = button?.firstElementChild;
+    if (!button || !(square instanceof HTMLElement)) return;
+    set(button, this.attribute, String(one.value ?? ""));
+    set(button, "aria-label", this.labelOf(one));
+    this.paint(square, one);
   }
 
   choose(head: string): void {
@@ -81,7 +105,7 @@ export class Squares {
       {
         type: "button",
         "data-head": one.name,
-        [this.attribute]: one.value,
+        [this.attribute]: one.value ?? "",
         "aria-label": this.labelOf(one),
         tabindex: -1,
         click: () => this.app.choose({ head: one.name }),
@@ -102,18 +126,21 @@ export class Squares {
 
   /** What a square is called: with the figure that stands in it. */
   private labelOf(one: Square): string {
-    return `${one.title}: ${inSquare(one.value, this.full)}`;
+    return one.value === null ? one.title : `${one.title}: ${inSquare(one.value, this.full)}`;
   }
 
   private square(one: Square, attributes: { [name: string]: string }): HTMLElement {
-    const element = h(
-      "span",
-      { ...attributes, title: `${one.title}: ${figure(one.value)}` },
-      h("span", {}, inSquare(one.value, this.full)),
-    );
-    const colour = diverging(Math.sign(one.value) * shade(Math.abs(one.value), this.full), this.app.theme());
+    const element = h("span", attributes, h("span", {}));
+    this.paint(element, one);
+    return element;
+  }
+
+  private paint(element: HTMLElement, one: Square): void {
+    const value = one.value ?? 0;
+    set(element, "title", one.value === null ? one.title : `${one.title}: ${figure(value)}`);
+    (element.firstElementChild as HTMLElement).textContent = one.value === null ? "" : inSquare(value, this.full);
+    const colour = diverging(Math.sign(value) * shade(Math.abs(value), this.full), this.app.theme());
     element.style.background = css(colour);
     element.style.color = inkOn(colour);
-    return element;
   }
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
@@ -89,7 +90,9 @@ class HeadsPage {
   /// what to leave out; FormatError on an empty text and on another number of attributions, contributions or lenses than of texts; and as observe_text()
   /// does.
   void add_run(const PageRun& run, const std::vector<PageText>& texts);
-  /// Throws UsageError on a head that the model does not have, and when there is no run.
+  /// Puts the model itself into the page (live_model.h), which then answers.
+  void add_live(std::string elements) { live_ = std::move(elements); }
+  /// Throws UsageError on a head that the model does not have, when there is no run, and when the page has more than most_megabytes.
   std::string html() const;
   /// What html() has of the models and texts, packed as docs/file-formats.md says: a page that is open already may show it. Throws likewise.
   std::string data() const;
@@ -100,6 +103,7 @@ class HeadsPage {
   struct Data;
   HeadsPageOptions options_;
   std::unique_ptr<Data> data_;
+  std::string live_;
 };
 
 }  // namespace mh

@@ -20,16 +20,6 @@ void fill_up(std::string& bytes) {
   bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment);
 }
 
-std::string deflated(const std::string& bytes) {
-  uLongf size = compressBound(bytes.size());
-  std::string to(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(to.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
-                bytes.size(), Z_DEFAULT_COMPRESSION) != Z_OK)
-    throw Error("a page's data could not be deflated");
-  to.resize(size);
-  return to;
-}
-
 }  // namespace
 
 PageNumbers::Block PageNumbers::add_bytes(const void* data, size_t size) {
@@ -43,6 +33,16 @@ PageNumbers::Block PageNumbers::add_halves(std::span<const float> numbers) {
   std::vector<uint16_t> halves(numbers.size());
   for (size_t i = 0; i < numbers.size(); ++i) halves[i] = to_float16(numbers[i]);
   return add(std::span<const uint16_t>(halves));
+}
+
+std::string deflated(std::string_view bytes) {
+  uLongf size = compressBound(bytes.size());
+  std::string to(size, '\0');
+  if (compress2(reinterpret_cast<Bytef*>(to.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
+                bytes.size(), Z_DEFAULT_COMPRESSION) != Z_OK)
+    throw Error("a page's data could not be deflated");
+  to.resize(size);
+  return to;
 }
 
 std::string packed_page(std::string_view header, std::string_view numbers) {

@@ -32,6 +32,8 @@ class PageNumbers {
   std::string bytes_;
 };
 
+/// In zlib's format.
+std::string deflated(std::string_view bytes);
 /// The length of the header, the header and the numbers: deflated, in base64.
 std::string packed_page(std::string_view header, std::string_view numbers);
 

@@ -1,0 +1,89 @@
+// The live page in words and figures: pure functions from what it knows to what it shows.
+import { inBands, type PartBand } from "../contributions";
+import { figure, findHead, percent, shown, visible } from "../names";
+import { titleOfNode } from "../node";
+import type { Run } from "../page";
+import type { Scored } from "../written";
+import { changeInWords, type HeadChanges } from "./changes";
+import { type LeftOut, ranked } from "./lanes";
+import type { LiveWeights } from "./payload";
+import type { Said } from "./question";
+import type { State } from "./session";
+
+const beginsWord = /^[▁Ġ ]/u;
+
+/** The whole model's tokens with what each has lost of log p; without a changed model all are 0. */
+export function lossesOf(whole: Said, changed: Said | null): Scored[] {
+  return whole.tokens.map(({ label, log_probability }, i) => {
+    const other = changed?.tokens[i]?.log_probability ?? log_probability;
+    return {
+      word: shown(label),
+      apart: beginsWord.test(label) || !/^(##|[\p{L}\p{N}])/u.test(label),
+      kept: false,
+      score: other - log_probability,
+    };
+  });
+}
+
+/** "log p of the translation: −2.31, with your changes −9.80, which is 7.49 less" */
+export function differenceInWords(measure: string, whole: number, changed: number | null): string {
+  if (changed === null) return `${measure}: ${figure(whole)}`;
+  const by = changed - whole;
+  const change = by === 0 ? "the same" : `${figure(Math.abs(by))} ${by < 0 ? "less" : "more"}`;
+  return `${measure}: ${figure(whole)}, with your changes ${figure(changed)}, ${change}`;
+}
+
+/** What is changed, head by head; empty: nothing is. */
+export function changesInWords(run: Run, changes: HeadChanges): string {
+  const all = [...changes].map(([head, change]) => `${titleOfNode(run, head)} ${changeInWords(change)}`);
+  return all.length > 4 ? `${all.slice(0, 3).join("; ")}; and ${all.length - 3} heads more` : all.join("; ");
+}
+
+/** All heads of the run, with what is lost without each as far as it is known. */
+export function liveBands(run: Run, leftOut: LeftOut | null): PartBand[] {
+  return inBands(run, (head) => leftOut?.losses.get(head) ?? null);
+}
+
+export function fullLoss(leftOut: LeftOut | null): number {
+  return Math.max(...[...(leftOut?.losses.values() ?? [])].map(Math.abs), 0) || 1;
+}
+
+/** What came of leaving each out, and of the guess. */
+export function leftOutInWords(run: Run, leftOut: LeftOut): string {
+  const { losses, of, guess } = leftOut;
+  if (losses.size < of) return `${losses.size} of ${of} heads`;
+  const order = ranked(leftOut);
+  const [first] = order;
+  if (!first) return "";
+  const most = `Most is lost without ${titleOfNode(run, first.head)}: ${figure(first.loss)}.`;
+  const place = order.findIndex(({ head }) => head === guess);
+  if (place < 0) return most;
+  if (place === 0) return `You guessed right. ${most}`;
+  return `${most} Your guess, ${titleOfNode(run, guess)}, is number ${place + 1} of ${of}: ${figure(
+    order[place]?.loss ?? Number.NaN,
+  )}.`;
+}
+
+export function stateInWords(state: State, milliseconds: number): string {
+  if (state.is === "failed") return state.why;
+  if (state.is === "opening")
+    return state.share < 1 ? `The model is read from this page: ${percent(state.share)}` : "The model is opened …";
+  return milliseconds === 0
+    ? "The model is ready."
+    : `Answered in ${Math.max(1, Math.round(milliseconds))} ms, in here.`;
+}
+
+/** How near the model in the page is to the one of the file. */
+export function weightsInWords({ as, difference, cosine }: LiveWeights): string {
+  const parts = [`The model's weights are ${visible(as)}`];
+  if (difference !== null) parts.push(`logits differ by at most ${percent(difference)} of their range`);
+  if (cosine !== null) parts.push(`vectors have a cosine of at least ${cosine.toFixed(5)} with those of the file`);
+  return `${parts.join("; ")}.`;
+}
+
+/** Heads of the same attention: a layer. */
+export function headsOfLayer(run: Run, head: string): string[] {
+  const at = findHead(run, head);
+  const of = at && run.attentions[at.attention];
+  return of ? Array.from({ length: of.heads }, (_, number) => `${of.name}.${number}`) : [];
+}
