@@ -41,7 +41,7 @@ struct ViewInputs {
   std::vector<std::string> target = {};
   std::string with = {}, checkpoints = {};
   bool live = false;
-  std::string circuit = {}, retrieval = {};
+  std::string circuit = {}, retrieval = {}, aligners = {};
   std::string corpus = {}, corpus_target = {}, conllu = {}, target_conllu = {}, alignment = {};
 
   template <class V>
@@ -67,6 +67,11 @@ struct ViewInputs {
        .help = "Its retrieval heads, as `heads retrieval --json` wrote them",
        .rare = true,
        .value = "FILE"});
+    v("aligners", aligners, {},
+      {.group = kReports,
+       .help = "The heads that align, as `heads alignment --no-gold --json` wrote them",
+       .rare = true,
+       .value = "FILE"});
     v("corpus", corpus, {},
       {.group = kCorpus,
        .help = "Sentences, one a line: what heads do is measured on them",
@@ -89,7 +94,7 @@ struct ViewInputs {
       {.group = kCorpus, .help = "Word alignments (Pharaoh format)", .rare = true, .value = "FILE"});
   }
 
-  bool has_reports() const { return !circuit.empty() || !retrieval.empty(); }
+  bool has_reports() const { return !circuit.empty() || !retrieval.empty() || !aligners.empty(); }
   bool has_corpus() const { return !corpus.empty() || !conllu.empty(); }
 };
 
@@ -194,7 +199,8 @@ void check_inputs(const ViewInputs& of) {
     throw UsageError("--with compares two models and --checkpoints follows one; give one of them");
   if (of.has_reports() && !of.checkpoints.empty())
     throw UsageError(
-        "--circuit and --retrieval are of one model, and --checkpoints shows several; leave it out");
+        "--circuit, --retrieval and --aligners are of one model, and --checkpoints shows several; leave it "
+        "out");
   if (of.live && (!of.with.empty() || !of.checkpoints.empty()))
     throw UsageError("--live puts one model into the page; leave out --with and --checkpoints");
   for (const auto& [flag, value] :
@@ -235,6 +241,7 @@ void run(ViewFlags& flags) {
   settings.run.alignment = !inputs.alignment.empty();
   settings.run.circuit = report_in(inputs.circuit);
   settings.run.retrieval = report_in(inputs.retrieval);
+  settings.run.aligners = report_in(inputs.aligners);
   settings.run.sites = changed.sites();
   settings.run.remark = [](const std::string& line) { remark(line); };
   HeadsPage page(settings.page);
@@ -254,7 +261,7 @@ void run(ViewFlags& flags) {
     settings.run.name = shown.name;
     settings.run.progress = [&](int64_t done) { progress.show(done); };
     PageRun run = page_run(model, texts, settings.run);
-    settings.run.circuit = settings.run.retrieval = {};  // those of the first model
+    settings.run.circuit = settings.run.retrieval = settings.run.aligners = {};  // those of the first model
     run.update = shown.update;
     page.add_run(run, texts);
     if (inputs.live)

@@ -79,6 +79,7 @@ def view(
     alignment: File | None = None,
     circuit: Report = None,
     retrieval: Report = None,
+    aligners: Report = None,
     live: bool = False,
     height: int = 720,
     progress: Progress = False,
@@ -101,7 +102,8 @@ def view(
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
-        circuit, retrieval: what `multihead.heads.circuit` and `retrieval` gave of this model, or a file of the report.
+        circuit, retrieval, aligners: what `multihead.heads.circuit`, `retrieval` and `alignment(gold=False)` gave of this model, its
+            report or a file of it.
         live: put the model into the page, which then answers on texts and with heads that the reader chooses; a model of a file that is
             larger than `max_size` raises UsageError.
         height: pixels in a notebook.
@@ -121,7 +123,7 @@ def view(
     with counting(progress, "sentences") as count, model._edited() as edits:
         page, title = model._native.view(
             texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)",
-            settings=chosen, circuit=_report(circuit, "circuit"), retrieval=_report(retrieval, "retrieval"), live=live,
-            edits=edits, progress=count,
+            settings=chosen, circuit=_report(circuit, "circuit"), retrieval=_report(retrieval, "retrieval"),
+            aligners=_report(aligners, "aligners"), live=live, edits=edits, progress=count,
         )  # fmt: skip
     return Page(page, title, height)

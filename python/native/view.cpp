@@ -34,8 +34,9 @@ PageReport report_of(const GivenReport& given) {
 std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines& texts, const Lines& targets,
                                          const Corpus* corpus, const std::string& name,
                                          const std::string& command, const std::string& settings,
-                                         const GivenReport& circuit, const GivenReport& retrieval, bool live,
-                                         Edits* edits, const std::function<void(int64_t)>& progress) {
+                                         const GivenReport& circuit, const GivenReport& retrieval,
+                                         const GivenReport& aligners, bool live, Edits* edits,
+                                         const std::function<void(int64_t)>& progress) {
   if (texts.empty()) throw UsageError("`texts`: give a text to look at");
   if (!targets.empty() && targets.size() != texts.size())
     throw UsageError(
@@ -58,6 +59,7 @@ std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines&
     run.alignment = corpus != nullptr && !corpus->files.alignment.empty();
     run.circuit = report_of(circuit);
     run.retrieval = report_of(retrieval);
+    run.aligners = report_of(aligners);
     run.sites = sites_of(edits, loaded);
     run.remark = warn;
     run.progress = progress;
@@ -83,7 +85,8 @@ void add_view(nb::module_& module, nb::class_<LoadedModel>& model) {
       },
       "path"_a, "text"_a);
   model.def("view", view, "texts"_a, nb::kw_only(), "targets"_a, "corpus"_a.none(), "name"_a, "command"_a,
-            "settings"_a, "circuit"_a, "retrieval"_a, "live"_a, "edits"_a.none(), "progress"_a.none());
+            "settings"_a, "circuit"_a, "retrieval"_a, "aligners"_a, "live"_a, "edits"_a.none(),
+            "progress"_a.none());
 }
 
 }  // namespace mh::python

@@ -137,6 +137,7 @@ def test_numbers_of_numpy_are_numbers(demo: mh.Model) -> None:
         (lambda demo: mh.bleu(["a"], [["a"], "b"]), "`references`: expected "),
         (lambda demo: mh.view(demo, 7), "`text`: expected text or a list of texts, got int"),
         (lambda demo: mh.view(demo, "a", circuit=7), "`circuit`: expected .*, got int"),
+        (lambda demo: mh.view(demo, "a", aligners=7), "`aligners`: expected .*, got int"),
         (lambda demo: demo.edit(gate={"*": "much"}), "`gate`: expected a dictionary of a number by .*, got str in it"),
         (lambda demo: demo.edit(replace={"encoder.states": mh.At(np.ones(96), position="2")}), "`position`: expected a whole"),
         (lambda demo: demo.edit(replace={"encoder.states": 1}), "`replace`: expected an array such as numpy's or torch's, got int"),

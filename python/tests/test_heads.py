@@ -336,6 +336,21 @@ def test_pages_hold_the_model(demo: mh.Model) -> None:
         mh.view(demo, "two dogs run .", importance=False, live=True)
 
 
+def test_pages_show_heads_that_align(demo: mh.Model, tmp_path: Path) -> None:
+    found = mh.heads.alignment(demo, SENTENCES, gold=False, pairs=5)
+    (tmp_path / "a.json").write_text(json.dumps(found.report))
+    plain = mh.view(demo, "two dogs run .", importance=False)
+    reports = (found, found.report, tmp_path / "a.json")
+    pages = [mh.view(demo, "two dogs run .", importance=False, aligners=given) for given in reports]
+    assert len({page.html for page in pages}) == 1
+    assert pages[0].html != plain.html
+    with pytest.raises(mh.FormatError, match='`circuit`: expected a report .*, got one of "alignment"'):
+        mh.view(demo, "two dogs run .", circuit=found)
+    other = {**found.report, "alignment": found.report["alignment"][:4]}
+    with pytest.raises(mh.FormatError, match="`aligners`: it has 2 heads, and the model 8; give the report of this model"):
+        mh.view(demo, "two dogs run .", aligners=other)
+
+
 @pytest.mark.parametrize("argument", ["corpus_target", "target_trees", "alignment"])
 def test_pages_refuse_what_belongs_to_a_corpus(demo: mh.Model, argument: str) -> None:
     given: dict[str, Any] = {argument: Path("missing")}

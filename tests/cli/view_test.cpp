@@ -187,6 +187,29 @@ TEST(View, PutsTheModelIntoALivePage) {
   EXPECT_THAT(scratch.read("plain.html"), AllOf(Not(HasSubstr("{live")), Not(HasSubstr("worker-src"))));
 }
 
+TEST(View, ShowsTheHeadsThatAReportSaysAlign) {
+  const ScratchFolder scratch;
+  scratch.write("lines.en", "the small dog sees a cat .\na man runs .\n");
+  const std::string aligners = scratch / "a.json";
+  const ToolResult made = run_tool("heads alignment demo --no-gold -i '" + scratch / "lines.en" +
+                                   "' --json -o '" + aligners + "'");
+  ASSERT_EQ(made.status, 0) << made.err;
+  const std::string page = "' -o '" + scratch / "heads.html" + "'";
+  const ToolResult result =
+      run_tool("view demo 'a cat runs .' --with demo --no-importance --aligners '" + aligners + page);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json header = read_page(scratch.read("heads.html")).header;
+  EXPECT_EQ(header["runs"][0]["aligners"]["sentences"], 2);
+  EXPECT_FALSE(header["runs"][0]["aligners"]["chosen"]["heads"].empty());
+  EXPECT_TRUE(header["runs"][1]["aligners"].is_null());
+  const ToolResult other = run_tool("view demo 'a cat runs .' --circuit '" + aligners + page);
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(
+      other.err,
+      HasSubstr("a.json: expected a report of `multihead heads circuit --json`, got one of \"alignment\""));
+  EXPECT_EQ(std::count(other.err.begin(), other.err.end(), '\n'), 1) << other.err;
+}
+
 TEST(View, RefusesInOneLineAndWritesNothing) {
   const ScratchFolder scratch;
   const std::string page = " -o '" + scratch / "heads.html" + "'";
@@ -208,6 +231,7 @@ TEST(View, RefusesInOneLineAndWritesNothing) {
            std::pair("view demo 'a cat .' --live --mute 'encoder.*'", "leave out what changes them here"),
            std::pair("view demo 'a cat .' --live --precision fast", "leave out --precision"),
            std::pair("view demo 'a cat .' --live --no-importance --max-size 1", "give a smaller model"),
+           std::pair("view 'a cat .' --checkpoints demo --aligners a.json", "--checkpoints shows several"),
        }) {
     const ToolResult result = run_tool(command + page);
     EXPECT_NE(result.status, 0) << command;

@@ -1,4 +1,4 @@
-// A circuit and retrieval heads, from the reports that the page was given.
+// A circuit, retrieval heads and heads that align, from the reports that the page was given.
 import { expect, it } from "vitest";
 import { phone, type Open, type Tab } from "./driver";
 import { has, page } from "./made";
@@ -134,4 +134,49 @@ export function reports(open: Open): void {
     expect(await heading(tab), tab.where).toMatch(/^Circuit: \d+ of 70,651 edges keep \d+ % of the decision$/);
     expect(tab.faults, tab.where).toEqual([]);
   });
+
+  it.skipIf(!has("demo"))(
+    "heads that align are chosen by square and by link, and link the words of the text",
+    async () => {
+      const tab = await ready(await open(page("demo").path));
+      await go(tab, "aligners");
+      const says = /^Aligners: (the mean of [234] heads|Cross-attention \d, head \d), alignment error rate [\d.]+ %$/;
+      expect(await heading(tab), tab.where).toMatch(says);
+      await tab.click(".summing table [data-go]");
+      await settled(tab);
+      const found = await tab.evaluate(
+        () => ({
+          adds: document.querySelector<HTMLElement>(".adds")?.innerText ?? "",
+          pressed: document.querySelector<HTMLElement>('.parts [aria-pressed="true"]')?.dataset.aligns ?? "",
+          squares: [...document.querySelectorAll<HTMLElement>(".parts [data-aligns]")].map((one) =>
+            Number(one.dataset.aligns),
+          ),
+          framed: document.querySelectorAll(".parts .framed").length,
+          chosen: document.querySelectorAll(".summing p [data-go]").length,
+          rows: [...document.querySelectorAll<HTMLElement>(".summing tbody th")].map((one) => one.innerText),
+          words: [...document.querySelectorAll<HTMLElement>(".linked li")].map((one) =>
+            [...one.children].map((part) => part.textContent ?? ""),
+          ),
+        }),
+        null,
+      );
+      expect(found.squares.length, tab.where).toBe(8);
+      expect(Number(found.pressed), `${tab.where}: the best head`).toBe(Math.max(...found.squares));
+      expect(found.adds, tab.where).toMatch(
+        /links a word best by the row .*: precision \d+ %, .*, number 1 of 8 heads\./,
+      );
+      expect(found.framed, `${tab.where}: as many frames as chosen heads`).toBe(found.chosen);
+      expect(found.rows.slice(-2), tab.where).toEqual([
+        expect.stringMatching(/^(mean of those|the one) chosen to align$/),
+        expect.stringMatching(/^best fixed offset: /),
+      ]);
+      expect(found.words, `${tab.where}: words with their source words`).toContainEqual(["Hund", "dog"]);
+      expect(found.words, tab.where).toContainEqual(["Katze", "cat"]);
+      await tab.click('.parts [data-head="decoder.0.cross_attention.1"]');
+      await settled(tab);
+      const first = await tab.evaluate(() => document.querySelector<HTMLElement>(".adds")?.innerText ?? "", null);
+      expect(first, tab.where).toMatch(/^Cross-attention 0, head 1 links a word best by /);
+      expect(tab.faults, tab.where).toEqual([]);
+    },
+  );
 }

@@ -2,7 +2,7 @@
 // text.
 import { readAttribution } from "./attributed";
 import { readContributions } from "./contributed";
-import { readCircuit, readRetrieval } from "./given";
+import { readGiven } from "./given";
 import { readLens } from "./lensed";
 import { type Block, type Page, SCHEMA } from "./page";
 import { BadPage, count, type Fields, fields, flag, list, oneOf, orAbsent, record, text } from "./reader";
@@ -124,8 +124,7 @@ function run(value: unknown, total: number, where: string): void {
     });
   });
   it.evidence = readEvidence(it.evidence, `${where}.evidence`);
-  it.circuit = orAbsent(readCircuit)(it.circuit, `${where}.circuit`);
-  it.retrieval = orAbsent(readRetrieval)(it.retrieval, `${where}.retrieval`);
+  Object.assign(it, readGiven(it, where));
   if (it.walk !== null) walk(it.walk, total, `${where}.walk`);
 }
 

@@ -1,6 +1,6 @@
 // A circuit in words and figures.
 import type { CircuitEdge, Circuited, Interval } from "./given";
-import { figure, percent } from "./names";
+import { figure, percent, thousands } from "./names";
 import { titleOfNode } from "./node";
 import type { Run } from "./page";
 import type { Figure } from "./reader";
@@ -80,8 +80,6 @@ export function circuitInWords(its: Circuited | null): string {
   const keeps = percent(faithfulness.mean ?? Number.NaN);
   return `${thousands(edges_of_circuit)} of ${thousands(edges_of_model)} edges keep ${keeps} of the decision`;
 }
-
-const thousands = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 export interface CircuitFigure {
   title: string;

@@ -12,6 +12,8 @@ export interface Square {
   title: string;
   /** Null: it is not known. */
   value: number | null;
+  /** Why it has a frame, in words; without: it has none. */
+  framed?: string;
 }
 
 export interface LayerOfParts {
@@ -73,26 +75,22 @@ export function partBandsOf(run: Run, { parts }: Contributed): PartBand[] {
   });
 }
 
-/** These heads of a run, each with a figure, in bands of their kinds, layer under layer. */
-export function inBands(
-  run: Run,
-  figureOf: (head: string) => number | null,
-  has: (head: string) => boolean = () => true,
-): PartBand[] {
-  const layerOf = (of: Attention): LayerOfParts => ({
-    layer: of.layer,
-    heads: Array.from({ length: of.heads }, (_, head): Square => {
-      const name = `${of.name}.${head}`;
-      return { name, title: placeInWords(of, head), value: figureOf(name) };
-    }).filter(({ name }) => has(name)),
-    feedForward: null,
-  });
+/** A figure of each of these heads, in bands of their kinds, layer under layer; those that the run does not have are left out. */
+export function bandsOfHeads(run: Run, heads: Omit<Square & { head: string }, "name" | "title">[]): PartBand[] {
+  const layers = new Map<Attention, LayerOfParts>();
+  for (const { head: name, ...more } of heads) {
+    const at = findHead(run, name);
+    const of = at && run.attentions[at.attention];
+    if (!of) continue;
+    const layer = layers.get(of) ?? { layer: of.layer, heads: [], feedForward: null };
+    layers.set(of, layer);
+    layer.heads.push({ name, title: placeInWords(of, at.head), ...more });
+  }
   return kinds.flatMap((kind) => {
-    const own = run.attentions.filter((of) => of.kind === kind);
-    const layers = own.map(layerOf).filter(({ heads }) => heads.length > 0);
-    if (layers.length === 0) return [];
-    const columns = Math.max(...layers.map(({ heads }) => heads.length));
-    return [{ kind, title: bandNames[kind], columns, hasFeedForward: false, layers }];
+    const rows = [...layers].flatMap(([of, layer]) => (of.kind === kind ? [layer] : []));
+    if (rows.length === 0) return [];
+    const columns = Math.max(...rows.map((row) => row.heads.length));
+    return [{ kind, title: bandNames[kind], columns, hasFeedForward: false, layers: rows }];
   });
 }
 

@@ -1,5 +1,5 @@
-// What `multihead heads circuit --json` and `heads retrieval --json` print, as the page was given it: the fields that
-// it shows, and their readers.
+// What `multihead heads circuit --json`, `heads retrieval --json` and `heads alignment --json` print, as the page was
+// given it: the fields that it shows, and their readers.
 import {
   BadPage,
   count,
@@ -189,3 +189,67 @@ export const readRetrieval: Reader<Retrieved> = (value, where) => {
   }
   return read;
 };
+
+/** Of the links that are made, one for each word of a translation at most, against those of a reference. */
+export interface LinkScore {
+  /** Shares: of the links made those that are right, and of the reference's those that are found. */
+  precision: number;
+  recall: number;
+  /** The alignment error rate, 0 to 1; 0 is best. */
+  error_rate: number;
+  /** Words of the reference whose source word is one of theirs, and how many words it has. */
+  accuracy: number;
+  support: number;
+}
+
+/** Whose weights stand for a word: those of the row that predicts it, or of the row that has just read it. */
+export type AlignedQuery = "predicts" | "reads";
+
+export interface AlignerScore extends LinkScore {
+  /** "decoder.1.cross_attention.2", or "decoder.1.cross_attention.mean": the mean of a layer's heads. */
+  head: string;
+  query: AlignedQuery;
+}
+
+/** Which heads of cross-attention align words. */
+export interface Aligned {
+  model: string;
+  precision: string;
+  sentences: number;
+  /** "given" or "greedy translations" */
+  targets: string;
+  /** Two for each head, and for the mean of a layer's heads: one for each query. */
+  alignment: AlignerScore[];
+  /** Of the best fixed offset: source word t + offset for target word t. */
+  alignment_baseline: LinkScore & { offset: number };
+  /** The heads that were chosen, and what their mean gets; null: the reference is a gold alignment. */
+  chosen: (LinkScore & { heads: string[]; query: AlignedQuery }) | null;
+}
+
+const linkScore = { precision: number, recall: number, error_rate: number, accuracy: number, support: count };
+const alignedQuery = oneOf("predicts", "reads");
+
+export const readAligners: Reader<Aligned> = record<Aligned>({
+  model: text,
+  precision: text,
+  sentences: count,
+  targets: text,
+  alignment: listOf(record<AlignerScore>({ head: text, query: alignedQuery, ...linkScore })),
+  alignment_baseline: record({ offset: number, ...linkScore }),
+  chosen: orNull(record({ heads: listOf(text), query: alignedQuery, ...linkScore })),
+});
+
+/** The reports that a run was given, each with a view of the same name; null: it was given none of this model. */
+export interface Given {
+  circuit: Circuited | null;
+  retrieval: Retrieved | null;
+  aligners: Aligned | null;
+}
+
+export const givenNames = ["circuit", "retrieval", "aligners"] as const satisfies (keyof Given)[];
+
+export const readGiven: Reader<Given> = record<Given>({
+  circuit: orAbsent(readCircuit),
+  retrieval: orAbsent(readRetrieval),
+  aligners: orAbsent(readAligners),
+});

@@ -42,6 +42,9 @@ export function headNames(run: Run): string[] {
 export const percent = (share: number): string =>
   `${share !== 0 && Math.abs(share) < 0.095 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`.replace("-", "−");
 
+/** "12,345" */
+export const thousands = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+
 /** A number in about three figures, with a minus sign. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return value === -Infinity ? "−∞" : value === Infinity ? "∞" : "–";

@@ -14,7 +14,7 @@ import type { Attributed } from "./attributed";
 import type { Contributed } from "./contributed";
 import type { Lensed } from "./lensed";
 import type { None } from "./none";
-import type { Circuited, Retrieved } from "./given";
+import type { Given } from "./given";
 import type { Evidence } from "./reports";
 
 export const SCHEMA = 1;
@@ -54,7 +54,7 @@ export interface Opens {
   by: "relation" | "alignment" | "role" | "given";
 }
 
-export interface Run {
+export interface Run extends Given {
   /** "minilm", or of a checkpoint "update 500". */
   name: string;
   /** Of a checkpoint its updates; otherwise null. */
@@ -65,9 +65,6 @@ export interface Run {
   attentions: Attention[];
   texts: Text[];
   evidence: Evidence;
-  /** Of reports that the page was given; null: it was given none of this model. */
-  circuit: Circuited | null;
-  retrieval: Retrieved | null;
   walk: Walk | null;
 }
 

@@ -1,5 +1,5 @@
 // Which heads fetch a fact from far back: squares by layer, places by length and depth, and the figures in words.
-import { inBands, type PartBand } from "./contributions";
+import { bandsOfHeads, type PartBand } from "./contributions";
 import type { Retrieved, RetrievalHead, RetrievalNeed } from "./given";
 import { figure, percent } from "./names";
 import { titleOfNode } from "./node";
@@ -14,15 +14,12 @@ function shareWithHalf(value: Figure, half: Figure): string {
   return half === null ? share(value) : `${whole(value ?? Number.NaN)} ± ${whole(half)} %`;
 }
 
-/** The scores of the heads that were measured, layer under layer. */
-export function scoreBandsOf(run: Run, its: Retrieved): PartBand[] {
-  const scores = new Map(its.heads.map(({ head, score }) => [head, score ?? 0]));
-  return inBands(
+/** The scores of all heads, layer under layer. */
+export const scoreBandsOf = (run: Run, its: Retrieved): PartBand[] =>
+  bandsOfHeads(
     run,
-    (head) => scores.get(head) ?? 0,
-    (head) => scores.has(head),
+    its.heads.map(({ head, score }) => ({ head, value: score ?? 0 })),
   );
-}
 
 const byScore = (a: RetrievalHead, b: RetrievalHead): number => (b.score ?? 0) - (a.score ?? 0);
 

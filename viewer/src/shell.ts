@@ -22,6 +22,7 @@ const titles: { [view in View]: string } = {
   lens: "Lens",
   circuit: "Circuit",
   retrieval: "Retrieval",
+  aligners: "Aligners",
   walk: "Walk",
   compare: "Compare",
   time: "Time",
@@ -53,6 +54,9 @@ const sentences: { [view in View]: string } = {
   retrieval:
     "Which heads look at a fact far back in a long text while it is said: a report of heads retrieval. " +
     "Choose a head to see where it finds it.",
+  aligners:
+    "Which heads find the source word of each word of a translation: a report of heads alignment. " +
+    "Choose a head to read its figures.",
   walk: "One attention in real numbers, step by step; choose a cell to see the sum that it comes from.",
   compare: "The same head in two models, and the difference; heads whose weights change most come first.",
   time: "The heads through training; move the slider, and the grid follows.",

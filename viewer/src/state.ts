@@ -1,4 +1,5 @@
 // What is chosen is one value that is never changed but replaced; the fragment of the address says the same.
+import { givenNames } from "./given";
 import { findHead } from "./names";
 import type { Page, Run, Text } from "./page";
 
@@ -10,8 +11,7 @@ export const views = [
   "attribution",
   "contributions",
   "lens",
-  "circuit",
-  "retrieval",
+  ...givenNames,
   "walk",
   "compare",
   "time",
@@ -84,7 +84,8 @@ export function viewsOf(page: Page): View[] {
     if (view === "live") return page.live;
     if (view === "attribution" || view === "contributions" || view === "lens")
       return page.runs.some((run) => run.texts.some((text) => text[view] !== null));
-    if (view === "circuit" || view === "retrieval") return page.runs.some((run) => run[view] !== null);
+    const given = givenNames.find((name) => name === view);
+    if (given) return page.runs.some((run) => run[given] !== null);
     if (view === "walk") return page.runs.some((run) => run.walk !== null && run.walk.steps.length > 0);
     if (view === "compare") return page.runs.length > 1;
     if (view === "time") return page.mode === "time" && page.runs.length > 1;

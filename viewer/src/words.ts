@@ -1,4 +1,5 @@
 // What a head does, in the few words of the heading.
+import { alignersInWords } from "./aligners";
 import { explainedInWords } from "./attribution";
 import { circuitInWords } from "./circuit";
 import { summedInWords } from "./contributions";
@@ -110,6 +111,7 @@ export function heading(page: Page, choice: Choice): { place: string; words: str
   if (choice.view === "lens") return { place: "Lens", words: text ? lensInWords(run, text, choice) : "" };
   if (choice.view === "circuit") return { place: "Circuit", words: circuitInWords(run.circuit) };
   if (choice.view === "retrieval") return { place: "Retrieval", words: retrievalInWords(run, run.retrieval) };
+  if (choice.view === "aligners") return { place: "Aligners", words: alignersInWords(run, run.aligners) };
   const walk = choice.view === "walk" ? (run.walk ?? page.runs.find((one) => one.walk)?.walk) : null;
   const head = walk ? `${walk.attention}.${walkedHead(walk, choice.head)}` : choice.head;
   const at = findHead(run, head);

@@ -1,5 +1,5 @@
-// Made-up reports of a circuit and of retrieval.
-import type { CircuitEdge, Circuited, Retrieved } from "../src/given";
+// Made-up reports of a circuit, of retrieval and of heads that align words.
+import type { Aligned, AlignedQuery, CircuitEdge, Circuited, LinkScore, Retrieved } from "../src/given";
 
 export const edge = (
   from: string,
@@ -98,4 +98,46 @@ export const facts: Retrieved = {
     },
     { heads: ["decoder.0.self_attention.0"], fall: -0.25, fall_half: null, loss_rise: null, loss_rise_half: null },
   ],
+};
+
+const links = (precision: number, recall: number, error_rate: number): LinkScore => ({
+  precision,
+  recall,
+  error_rate,
+  accuracy: recall,
+  support: 23,
+});
+
+const aligner = (head: string, query: AlignedQuery, ...score: [number, number, number]) => ({
+  head: `decoder.${head}`,
+  query,
+  ...links(...score),
+});
+
+/** Of the translator of pages.ts, two of whose layers have two heads each here. */
+export const katzeAligners: Aligned = {
+  model: "models/demo",
+  precision: "same",
+  sentences: 7,
+  targets: "greedy translations",
+  alignment: [
+    aligner("0.cross_attention.0", "predicts", 0.25, 0.2, 0.78),
+    aligner("0.cross_attention.0", "reads", 0.5, 0.4, 0.56),
+    aligner("0.cross_attention.1", "predicts", 0, 0, 1),
+    aligner("0.cross_attention.1", "reads", 0.02, 0.01, 0.987),
+    aligner("0.cross_attention.mean", "predicts", 0.1, 0.1, 0.9),
+    aligner("0.cross_attention.mean", "reads", 0.2, 0.2, 0.8),
+    aligner("1.cross_attention.0", "predicts", 0.8, 0.8, 0.2),
+    aligner("1.cross_attention.0", "reads", 0.3, 0.3, 0.7),
+    aligner("1.cross_attention.3", "predicts", 0.9, 0.8, 0.15),
+    aligner("1.cross_attention.3", "reads", 0.35, 0.25, 0.71),
+    aligner("1.cross_attention.mean", "predicts", 0.9, 0.88, 0.11),
+    aligner("1.cross_attention.mean", "reads", 0.4, 0.4, 0.6),
+  ],
+  alignment_baseline: { offset: -2, ...links(0.55, 0.54, 0.456) },
+  chosen: {
+    heads: ["decoder.1.cross_attention.3", "decoder.1.cross_attention.0"],
+    query: "predicts",
+    ...links(0.95, 0.93, 0.06),
+  },
 };

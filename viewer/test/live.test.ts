@@ -140,8 +140,13 @@ describe("the live page in words", () => {
     expect(leftOutInWords(run, { ...leftOut, guess: second })).toMatch(/^You guessed right\. /);
     expect(leftOutInWords(run, { ...leftOut, guess: "" })).not.toContain("guess");
     expect(leftOutInWords(run, { ...leftOut, of: 7 })).toBe("2 of 7 heads");
-    const values = liveBands(run, leftOut).flatMap(({ layers }) => layers.flatMap(({ heads }) => heads));
+    const values = liveBands(run, leftOut, new Map([[first, 0]])).flatMap(({ layers }) =>
+      layers.flatMap(({ heads }) => heads),
+    );
     expect(values.find(({ name }) => name === second)?.value).toBe(-2);
+    expect(values.filter(({ framed }) => framed).map(({ name, framed }) => [name, framed])).toEqual([
+      [first, "left out"],
+    ]);
     expect(values.length).toBe(run.attentions.reduce((sum, of) => sum + of.heads, 0));
   });
 

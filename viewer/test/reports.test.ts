@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { readAttribution } from "../src/attributed";
 import { readContributions } from "../src/contributed";
 import { readLens } from "../src/lensed";
-import { readCircuit, readRetrieval } from "../src/given";
+import { readAligners, readCircuit, readGiven, readRetrieval } from "../src/given";
 import { BadPage } from "../src/reader";
 import { readEvidence } from "../src/reports";
-import { facts, katzeCircuit } from "./given";
+import { facts, katzeAligners, katzeCircuit } from "./given";
 
 type Fields = Record<string, unknown>;
 
@@ -261,11 +261,18 @@ describe("the readers of contributions and of the lens", () => {
   });
 });
 
-describe("the readers of a circuit and of retrieval", () => {
+describe("the readers of a circuit, of retrieval and of heads that align", () => {
   it("give what the page shows", () => {
     const { exact: _, ...rest } = katzeCircuit;
     expect(readCircuit({ ...rest, exact: [], schema: 1 }, "e")).toEqual({ ...katzeCircuit, exact: [] });
     expect(readRetrieval({ ...facts, trials: [] }, "e")).toEqual(facts);
+    expect(readAligners({ ...katzeAligners, schema: 1 }, "e")).toEqual(katzeAligners);
+    expect(readAligners({ ...katzeAligners, chosen: null }, "e").chosen).toBeNull();
+    expect(readGiven({ aligners: katzeAligners }, "e")).toEqual({
+      circuit: null,
+      retrieval: null,
+      aligners: katzeAligners,
+    });
   });
 
   it.each(Object.keys(katzeCircuit).map((name) => [name]))("say in a line that %s of a circuit is missing", (name) => {
@@ -278,6 +285,17 @@ describe("the readers of a circuit and of retrieval", () => {
     expect(said(readRetrieval, without)).toBe(`e.${name} is missing.`);
   });
 
+  it.each(
+    (["", "alignment.0", "alignment_baseline", "chosen"] as const).flatMap((place) => {
+      const path = place.split(".").filter(Boolean);
+      const of = path.reduce<unknown>((found, name) => (found as Fields)[name], katzeAligners);
+      return Object.keys(of as object).map((name): [string[]] => [[...path, name]]);
+    }),
+  )("say in a line that %s of heads that align is missing", (path) => {
+    const without = changed(katzeAligners, path, (of, field) => delete of[field]);
+    expect(said(readAligners, without)).toBe(`e${written(path)} is missing.`);
+  });
+
   it("say in a line what is wrong", () => {
     const input = changed(katzeCircuit, ["edges", "0", "input"], (of, field) => {
       of[field] = "rows";
@@ -287,5 +305,9 @@ describe("the readers of a circuit and of retrieval", () => {
       of[field] = [1];
     });
     expect(said(readRetrieval, scores)).toBe("e: decoder.0.self_attention.0 has 1 scores for 4 places.");
+    const query = changed(katzeAligners, ["chosen", "query"], (of, field) => {
+      of[field] = "writes";
+    });
+    expect(said(readAligners, query)).toBe("e.chosen.query is none of predicts, reads.");
   });
 });

@@ -275,6 +275,7 @@ export function runOf(family: Run["family"], attentions: Attention[], texts: Tex
     walk: null,
     circuit: null,
     retrieval: null,
+    aligners: null,
     evidence: {
       of: "the texts of this page",
       stats: statsOf(attentions),

@@ -1,4 +1,4 @@
-// Reports of circuits and of retrieval on a page: what is shown of them, and files that are none of this model.
+// Reports of circuits, of retrieval and of heads that align on a page: what is shown of them, and files that are none of this model.
 #include "multihead/heads/reports/page/page_reports.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/heads/circuit/heads_circuit.h"
+#include "multihead/heads/corpus/heads_corpus.h"
+#include "multihead/heads/measures/heads_alignment.h"
 #include "multihead/heads/reports/circuit_json.h"
+#include "multihead/heads/reports/measures_json.h"
 #include "multihead/heads/reports/report_options.h"
 #include "multihead/heads/reports/retrieval_json.h"
 #include "multihead/heads/retrieval/heads_retrieval.h"
@@ -196,6 +199,101 @@ TEST(PageReports, OfRetrievalThatIsNoneOfThisModelIsALine) {
               ThrowsMessage<FormatError>(HasSubstr("give the report of this model")));
   EXPECT_THAT([&] { page_retrieval(*folder.model, {.json = demo_circuit(), .name = "r.json"}); },
               ThrowsMessage<FormatError>(HasSubstr("got one of \"circuit\"")));
+}
+
+/// Of the demo, whose two layers of cross-attention have four heads each, on three pairs.
+const std::string& demo_aligners() {
+  static const std::string report = [] {
+    const ScoredModel model = load_scored_model("demo");
+    TextCorpus corpus(
+        {.sources = {"the small dog sees a cat .", "a man runs .", "the old woman reads the book ."}});
+    const ObserveHeadsOptions options;
+    return with_options(
+        alignment_json(heads_alignment_without_gold(model.folder(), corpus, {.read = options}), "demo"),
+        "alignment", options, PrecisionChoice());
+  }();
+  return report;
+}
+
+TEST(PageReports, ShowWhichHeadsAlign) {
+  const ScoredModel model = load_scored_model("demo");
+  const json report = json::parse(demo_aligners());
+  const json shown =
+      json::parse(page_aligners(*model.folder().model, {.json = demo_aligners(), .name = "a.json"}));
+  for (const char* same : {"model", "precision", "sentences", "targets"})
+    EXPECT_EQ(shown[same], report[same]) << same;
+  EXPECT_EQ(shown["alignment_baseline"]["offset"], report["alignment_baseline"]["offset"]);
+  EXPECT_EQ(shown["alignment_baseline"]["support"], report["alignment_baseline"]["support"]);
+  ASSERT_EQ(shown["alignment"].size(), report["alignment"].size());
+  ASSERT_EQ(shown["alignment"].size(), 2u * (2 * 4 + 2));
+  for (size_t i = 0; i < shown["alignment"].size(); ++i) {
+    const json &one = shown["alignment"][i], &whole = report["alignment"][i];
+    for (const char* same : {"head", "query", "support"})
+      EXPECT_EQ(one[same], whole[same]) << i << " " << same;
+    for (const char* near : {"precision", "recall", "error_rate", "accuracy"})
+      EXPECT_NEAR(one[near], whole[near].get<double>(), 1e-4) << i << " " << near;
+  }
+  const json &chosen = shown["chosen"], &whole = report["chosen"];
+  EXPECT_EQ(chosen["query"], whole["query"]);
+  EXPECT_NEAR(chosen["error_rate"], whole["error_rate"].get<double>(), 1e-4);
+  ASSERT_EQ(chosen["heads"].size(), whole["heads"].size());
+  for (size_t i = 0; i < chosen["heads"].size(); ++i)
+    EXPECT_EQ(chosen["heads"][i],
+              "decoder." + whole["heads"][i][0].dump() + ".cross_attention." + whole["heads"][i][1].dump());
+}
+
+TEST(PageReports, OfAlignmentMayBeComparedWithGold) {
+  const ScoredModel model = load_scored_model("demo");
+  const std::string gold = changed(demo_aligners(), [](json& report) { report.erase("chosen"); });
+  const json shown = json::parse(page_aligners(*model.folder().model, {.json = gold, .name = "a.json"}));
+  EXPECT_TRUE(shown["chosen"].is_null());
+  EXPECT_EQ(page_aligners(*model.folder().model, {}), "");
+}
+
+TEST(PageReports, OfAlignmentThatIsNoneOfThisModelIsALine) {
+  const ScoredModel model = load_scored_model("demo");
+  const auto refused = [&](const std::function<void(json&)>& change, const std::string& says) {
+    EXPECT_THAT(
+        [&] {
+          page_aligners(*model.folder().model, {.json = changed(demo_aligners(), change), .name = "a.json"});
+        },
+        ThrowsMessage<FormatError>(testing::AllOf(StartsWith("a.json: "), HasSubstr(says))));
+  };
+  refused([](json& report) { report["alignment"][0]["head"] = "decoder.7.cross_attention.0"; },
+          "alignment[0].head: the model has no head 'decoder.7.cross_attention.0'; give the report of this "
+          "model");
+  refused([](json& report) { report["alignment"][0]["head"] = "decoder.0.self_attention.0"; },
+          "the model has no head 'decoder.0.self_attention.0'");
+  refused([](json& report) { report["alignment"].erase(3); },
+          "it has 7 heads, and the model 8; give the report of this model");
+  refused(
+      [](json& report) { report["alignment"].push_back(report["alignment"][0]); },
+      "alignment[20]: decoder.0.cross_attention.0 is there twice by the same query; make the report again");
+  refused([](json& report) { report["alignment"][2]["query"] = "writes"; },
+          "alignment[2].query: expected predicts or reads, got 'writes'");
+  refused([](json& report) { report["alignment"][2]["precision"] = 1.5; },
+          "alignment[2].precision: expected a share from 0 to 1, got 1.5");
+  refused([](json& report) { report["chosen"]["error_rate"] = "low"; },
+          "chosen.error_rate: expected a number");
+  refused(
+      [](json& report) {
+        report["chosen"]["heads"][0] = {5, 0};
+      },
+      "chosen.heads[0]: the model has no layer 5 of cross-attention; give the report of this model");
+  refused(
+      [](json& report) {
+        report["chosen"]["heads"][0] = {1, 4};
+      },
+      "chosen.heads[0]: the model has no head 'decoder.1.cross_attention.4'");
+  refused([](json& report) { report["chosen"]["heads"][0] = {1}; },
+          "chosen.heads[0]: expected the number of a layer and that of a head");
+  refused([](json& report) { report["chosen"]["heads"] = json::array(); }, "expected one head at least");
+  for (const char* name : {"alignment", "alignment_baseline", "sentences", "targets"})
+    refused([&](json& report) { report.erase(name); }, std::string("expected a member \"") + name);
+  refused([](json& report) { report["verb"] = "stats"; }, "got one of \"stats\"");
+  const ModelFolder small = small_folder();
+  EXPECT_THAT([&] { page_aligners(*small.model, {.json = demo_aligners(), .name = "a.json"}); },
+              ThrowsMessage<FormatError>(HasSubstr("the model has none; give the report of this model")));
 }
 
 }  // namespace

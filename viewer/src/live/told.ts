@@ -1,6 +1,6 @@
 // The live page in words and figures: pure functions from what it knows to what it shows.
-import { inBands, type PartBand } from "../contributions";
-import { figure, findHead, percent, shown, visible } from "../names";
+import { bandsOfHeads, type PartBand } from "../contributions";
+import { figure, findHead, headNames, percent, shown, visible } from "../names";
 import { titleOfNode } from "../node";
 import type { Run } from "../page";
 import type { Scored } from "../written";
@@ -39,9 +39,14 @@ export function changesInWords(run: Run, changes: HeadChanges): string {
   return all.length > 4 ? `${all.slice(0, 3).join("; ")}; and ${all.length - 3} heads more` : all.join("; ");
 }
 
-/** All heads of the run, with what is lost without each as far as it is known. */
-export function liveBands(run: Run, leftOut: LeftOut | null): PartBand[] {
-  return inBands(run, (head) => leftOut?.losses.get(head) ?? null);
+/** All heads of the run, with what is lost without each as far as it is known; those that are changed have a frame. */
+export function liveBands(run: Run, leftOut: LeftOut | null, changes: HeadChanges): PartBand[] {
+  const heads = headNames(run).map((head) => {
+    const change = changes.get(head);
+    const value = leftOut?.losses.get(head) ?? null;
+    return change === undefined ? { head, value } : { head, value, framed: changeInWords(change) };
+  });
+  return bandsOfHeads(run, heads);
 }
 
 export function fullLoss(leftOut: LeftOut | null): number {

@@ -1,6 +1,7 @@
 // Each view's maker.
 import type { App, Show } from "../app";
 import type { View } from "../state";
+import { alignersView } from "./aligners";
 import { attributionView } from "./attribution";
 import { circuitView } from "./circuit";
 import { compareView } from "./compare";
@@ -24,6 +25,7 @@ export const makers: { [view in View]: (app: App) => Show } = {
   lens: lensView,
   circuit: circuitView,
   retrieval: retrievalView,
+  aligners: alignersView,
   walk: walkView,
   compare: compareView,
   time: timeView,

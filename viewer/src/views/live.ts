@@ -225,9 +225,8 @@ export function liveView(app: App): Show {
       changed.textContent = changes.size > 0 ? `Changed: ${changesInWords(run(), changes)}.` : "";
       const leftOut = live.lanes?.leftOut ?? null;
       result.textContent = leftOut ? leftOutInWords(run(), leftOut) : "";
-      squares.build(liveBands(run(), leftOut), fullLoss(leftOut));
+      squares.build(liveBands(run(), leftOut, changes), fullLoss(leftOut));
       squares.choose(now.head);
-      squares.mark(new Set(changes.keys()), "changed");
       if (!before) requestAnimationFrame(() => squares.reveal(now.head));
     },
   };

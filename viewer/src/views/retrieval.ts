@@ -18,6 +18,7 @@ import {
 } from "../retrieval";
 import type { Figure } from "../reader";
 import { analysisView } from "./analysed";
+import { figuresTable, type TableRow } from "./figurestable";
 import { headLink } from "./links";
 import { Squares } from "./squares";
 
@@ -51,26 +52,18 @@ function placesTable(app: App, its: Retrieved, values: Figure[], title: string, 
 
 function bestTable(app: App, run: Run, its: Retrieved): HTMLElement {
   const limited = its.limited.length > 0;
-  const rows = bestHeads(its, best).map(({ head, score, weight }) => {
+  const rows = bestHeads(its, best).map(({ head, score, weight }): TableRow => {
     const share = h("td", {}, percent(score ?? Number.NaN));
     share.style.setProperty("--part", `${Math.round(100 * (score ?? 0))}%`);
     const need = needOf(its, head);
-    return h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, headLink(app, head, titleOfNode(run, head))),
+    return [
+      headLink(app, head, titleOfNode(run, head)),
       share,
-      h("td", {}, percent(weight ?? Number.NaN)),
-      limited && h("td", {}, need ? figure(need.fall ?? Number.NaN) : ""),
-    );
+      percent(weight ?? Number.NaN),
+      ...(limited ? [need ? figure(need.fall ?? Number.NaN) : ""] : []),
+    ];
   });
-  const titles = ["head", "copies", "weight", ...(limited ? ["fall, nats"] : [])];
-  return h(
-    "table",
-    { class: "figures best" },
-    h("thead", {}, h("tr", {}, ...titles.map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", {}, ...rows),
-  );
+  return figuresTable(["head", "copies", "weight", ...(limited ? ["fall, nats"] : [])], rows);
 }
 
 function needles({ needles: all }: Retrieved): HTMLElement {

@@ -43,11 +43,6 @@ export class Squares {
     this.bands.replaceChildren(...bands.map((band) => this.band(band)));
   }
 
-  /** Puts a class on the buttons of these heads, and takes it off the others. */
-  mark(heads: ReadonlySet<string>, name: string): void {
-    for (const [head, button] of this.buttons) button.classList.toggle(name, heads.has(head));
-  }
-
   private repaint(one: Square): void {
     const button = this.buttons.get(one.name);
     const square = button?.firstElementChild;
@@ -126,7 +121,8 @@ export class Squares {
 
   /** What a square is called: with the figure that stands in it. */
   private labelOf(one: Square): string {
-    return one.value === null ? one.title : `${one.title}: ${inSquare(one.value, this.full)}`;
+    const value = one.value === null ? one.title : `${one.title}: ${inSquare(one.value, this.full)}`;
+    return [value, one.framed].filter(Boolean).join(", ");
   }
 
   private square(one: Square, attributes: { [name: string]: string }): HTMLElement {
@@ -137,10 +133,12 @@ export class Squares {
 
   private paint(element: HTMLElement, one: Square): void {
     const value = one.value ?? 0;
-    set(element, "title", one.value === null ? one.title : `${one.title}: ${figure(value)}`);
+    const title = one.value === null ? one.title : `${one.title}: ${figure(value)}`;
+    set(element, "title", [title, one.framed].filter(Boolean).join(", "));
     (element.firstElementChild as HTMLElement).textContent = one.value === null ? "" : inSquare(value, this.full);
     const colour = diverging(Math.sign(value) * shade(Math.abs(value), this.full), this.app.theme());
-    element.style.background = css(colour);
+    element.style.backgroundColor = css(colour);
     element.style.color = inkOn(colour);
+    element.classList.toggle("framed", one.framed !== undefined);
   }
 }

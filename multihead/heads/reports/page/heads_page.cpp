@@ -211,6 +211,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
                  {"evidence", evidence},
                  {"circuit", parsed(run.circuit)},
                  {"retrieval", parsed(run.retrieval)},
+                 {"aligners", parsed(run.aligners)},
                  {"walk", nullptr}};
   for (const Model::Attention& attention : folder.model->attentions())
     json["attentions"].push_back(json_of_attention(*folder.model, attention));

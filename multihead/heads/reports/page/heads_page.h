@@ -50,8 +50,8 @@ struct PageRun {
   std::vector<std::string> attributions = {};
   /// In the same way as page_contributions() and page_lenses() give them (page_contributions.h, page_lens.h).
   std::vector<std::string> contributions = {}, lenses = {};
-  /// JSON as page_circuit() and page_retrieval() give it (page_reports.h); empty: none.
-  std::string circuit = {}, retrieval = {};
+  /// JSON as page_circuit(), page_retrieval() and page_aligners() give it (page_reports.h); empty: none.
+  std::string circuit = {}, retrieval = {}, aligners = {};
   /// The attention of the first text that is walked through step by step; empty: none.
   std::string walk = {};
   TextLanguages languages = {};

@@ -3,72 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <map>
 #include <set>
-#include <vector>
+#include <string>
+#include <utility>
 
+#include "multihead/base/enum_names.h"
+#include "multihead/generate/search.h"
 #include "multihead/heads/circuit/stream_graph.h"
-#include "multihead/heads/reports/page/page_texts.h"
+#include "multihead/heads/reports/page/report_members.h"
 #include "multihead/heads/reports/pictures/draw_circuit.h"
 #include "multihead/heads/reports/read_report.h"
+#include "multihead/nn/attention_place.h"
+#include "multihead/nn/head_name.h"
 #include "multihead/text/json_node.h"
 
 namespace mh {
 namespace {
-
-constexpr int kReportDigits = 4;
-
-enum class Kind { kText, kCount, kNumber, kNumberOrNull, kNumbers, kInterval };
-
-struct Member {
-  const char* name;
-  Kind kind;
-};
-
-double number_at(const JsonNode& node) {
-  if (!node.value().is_number()) node.fail("expected a number");
-  return node.value().get<double>();
-}
-
-HeadsJson number_or_null(const JsonNode& of, const char* name) {
-  const auto found = of.find(name);
-  return found ? HeadsJson(number_at(*found)) : HeadsJson();
-}
-
-HeadsJson interval_at(const JsonNode& of) {
-  return {{"mean", number_at(of.at("mean"))}, {"half", number_or_null(of, "half")}};
-}
-
-HeadsJson member_of(const JsonNode& of, const Member& member) {
-  if (member.kind == Kind::kNumberOrNull) return number_or_null(of, member.name);
-  const JsonNode node = of.at(member.name);
-  switch (member.kind) {
-    case Kind::kText:
-      return node.text();
-    case Kind::kCount:
-      return node.number();
-    case Kind::kInterval:
-      return interval_at(node);
-    case Kind::kNumbers:
-      return json_items(node.items(), [](const JsonNode& one) { return HeadsJson(number_at(one)); });
-    case Kind::kNumber:
-    case Kind::kNumberOrNull:
-      break;
-  }
-  return number_at(node);
-}
-
-HeadsJson members_of(const JsonNode& of, std::initializer_list<Member> members) {
-  HeadsJson json;
-  for (const Member& member : members) json[member.name] = member_of(of, member);
-  return json;
-}
-
-/// Which model the report names, and how precisely that ran.
-HeadsJson origin_of(const JsonNode& root) {
-  return members_of(root, {{"model", Kind::kText}, {"precision", Kind::kText}});
-}
 
 /// The edges of a report, each of which the graph must have.
 class ReportedEdges {
@@ -89,7 +40,8 @@ class ReportedEdges {
 
  private:
   HeadsJson edge_of(const JsonNode& edge) const {
-    HeadsJson read = members_of(edge, {{"from", Kind::kText}, {"to", Kind::kText}, {"score", Kind::kNumber}});
+    HeadsJson read = members_of(
+        edge, {{"from", MemberKind::kText}, {"to", MemberKind::kText}, {"score", MemberKind::kNumber}});
     const auto from = sources_.find(edge.at("from").text());
     const auto to = targets_.find(edge.at("to").text());
     if (from == sources_.end() || to == targets_.end() || !graph_.joins(from->second, to->second))
@@ -111,9 +63,79 @@ class ReportedEdges {
   std::map<std::string, int> sources_, targets_;
 };
 
-std::string shortened(HeadsJson json) {
-  return written(with_short_numbers(std::move(json), kReportDigits));
+std::string query_of(const JsonNode& of) {
+  const JsonNode query = of.at("query");
+  if (!value_named(query.text(), kAlignedQueryNames))
+    query.fail(fmt::format("expected {}, got {}", names_listed(kAlignedQueryNames, " or "),
+                           in_quotes(query.text())));
+  return query.text();
 }
+
+HeadsJson link_score(const JsonNode& of) {
+  return members_of(of, {{"precision", MemberKind::kShare},
+                         {"recall", MemberKind::kShare},
+                         {"error_rate", MemberKind::kShare},
+                         {"accuracy", MemberKind::kShare},
+                         {"support", MemberKind::kCount}});
+}
+
+/// The heads of cross-attention of a report, each of which it must have once for each query.
+class ReportedAligners {
+ public:
+  explicit ReportedAligners(const Model& model) : heads_(model, AttentionKind::kCross) {
+    for (const Model::Attention& attention : model.attentions()) {
+      if (attention.place.kind == AttentionKind::kCross)
+        attention_of_layer_.emplace(attention.place.layer, attention.name);
+    }
+  }
+
+  HeadsJson read(const JsonNode& root) const {
+    if (attention_of_layer_.empty())
+      root.fail("it is of heads of cross-attention, and the model has none; give the report of this model");
+    std::map<std::string, std::set<std::string>> heads, means;  // by query
+    HeadsJson json = json_items(root.at("alignment").items(), [&](const JsonNode& one) {
+      const JsonNode head = one.at("head");
+      const std::string query = query_of(one);
+      const bool mean = is_mean(head.text());
+      if (!mean) heads_.check(head, head.text());
+      if (!(mean ? means : heads)[query].insert(head.text()).second)
+        one.fail(fmt::format("{} is there twice by the same query; make the report again", head.text()));
+      HeadsJson score = {{"head", head.text()}, {"query", query}};
+      score.update(link_score(one));
+      return score;
+    });
+    for (const auto& [query, unused] : kAlignedQueryNames) heads_.check_count(root, heads[query].size());
+    return json;
+  }
+
+  /// Layers and numbers of heads as names.
+  HeadsJson read_chosen(const JsonNode& chosen) const {
+    HeadsJson json = {{"query", query_of(chosen)}};
+    if (chosen.at("heads").size() == 0) chosen.at("heads").fail("expected one head at least");
+    json["heads"] = json_items(chosen.at("heads").items(), [&](const JsonNode& pair) {
+      if (pair.size() != 2) pair.fail("expected the number of a layer and that of a head");
+      const int layer = pair.item(0).number(), head = pair.item(1).number();
+      const auto attention = attention_of_layer_.find(layer);
+      if (attention == attention_of_layer_.end())
+        pair.fail(fmt::format("the model has no layer {} of cross-attention; give the report of this model",
+                              layer));
+      const std::string name = HeadName{attention->second, head}.name();
+      heads_.check(pair, name);
+      return HeadsJson(name);
+    });
+    json.update(link_score(chosen));
+    return json;
+  }
+
+ private:
+  bool is_mean(const std::string& name) const {
+    return std::any_of(attention_of_layer_.begin(), attention_of_layer_.end(),
+                       [&](const auto& layer) { return name == layer.second + ".mean"; });
+  }
+
+  ReportedHeads heads_;
+  std::map<int, std::string> attention_of_layer_;
+};
 
 }  // namespace
 
@@ -124,16 +146,16 @@ std::string page_circuit(const Model& model, const PageReport& report) {
   const StreamGraph graph(model);
   const ReportedEdges edges(graph);
   HeadsJson json = origin_of(root);
-  json.update(members_of(root, {{"measure", Kind::kText},
-                                {"pairs", Kind::kCount},
-                                {"proved_pairs", Kind::kCount},
-                                {"clean", Kind::kNumber},
-                                {"corrupt", Kind::kNumber},
-                                {"share", Kind::kNumber},
-                                {"edges_of_model", Kind::kCount},
-                                {"faithfulness", Kind::kInterval},
-                                {"completeness", Kind::kInterval},
-                                {"pairs_elsewhere", Kind::kCount}}));
+  json.update(members_of(root, {{"measure", MemberKind::kText},
+                                {"pairs", MemberKind::kCount},
+                                {"proved_pairs", MemberKind::kCount},
+                                {"clean", MemberKind::kNumber},
+                                {"corrupt", MemberKind::kNumber},
+                                {"share", MemberKind::kNumber},
+                                {"edges_of_model", MemberKind::kCount},
+                                {"faithfulness", MemberKind::kInterval},
+                                {"completeness", MemberKind::kInterval},
+                                {"pairs_elsewhere", MemberKind::kCount}}));
   if (root.at("edges_of_model").number() != std::ssize(graph.edges()))
     root.fail(fmt::format("its model has {} edges, and this one {}; give the report of this model",
                           root.at("edges_of_model").number(), graph.edges().size()));
@@ -143,73 +165,83 @@ std::string page_circuit(const Model& model, const PageReport& report) {
   json["edges_of_circuit"] = root.at("edges").size();
   json["edges"] = edges.read(root.at("edges"));
   json["exact"] = edges.read(root.at("exact"));
-  json["random"] = members_of(root.at("random"), {{"count", Kind::kCount},
-                                                  {"pairs", Kind::kCount},
-                                                  {"circuit", Kind::kNumber},
-                                                  {"mean", Kind::kNumber},
-                                                  {"most", Kind::kNumber},
-                                                  {"as_faithful", Kind::kCount}});
-  return shortened(std::move(json));
+  json["random"] = members_of(root.at("random"), {{"count", MemberKind::kCount},
+                                                  {"pairs", MemberKind::kCount},
+                                                  {"circuit", MemberKind::kNumber},
+                                                  {"mean", MemberKind::kNumber},
+                                                  {"most", MemberKind::kNumber},
+                                                  {"as_faithful", MemberKind::kCount}});
+  return written_for_page(std::move(json));
 }
 
 std::string page_retrieval(const Model& model, const PageReport& report) {
   if (report.json.empty()) return "";
   const nlohmann::json document = read_report(report.json, "retrieval", report.name);
   const JsonNode root(document, "", report.name);
-  std::set<std::string> names;
-  for (const HeadName& head : model.heads_named(HeadPattern("*"))) names.insert(head.name());
-  const auto check_head = [&](const JsonNode& head) {
-    if (!names.contains(head.text()))
-      head.fail(
-          fmt::format("the model has no head {}; give the report of this model", in_quotes(head.text())));
-  };
+  const ReportedHeads heads(model);
   HeadsJson json = origin_of(root);
-  json.update(members_of(root, {{"exact", Kind::kNumber}, {"log_probability", Kind::kNumber}}));
+  json.update(members_of(root, {{"exact", MemberKind::kNumber}, {"log_probability", MemberKind::kNumber}}));
   const JsonNode options = root.at("options");
-  json["options"] = members_of(
-      options,
-      {{"answers", Kind::kText}, {"limit", Kind::kText}, {"sinks", Kind::kCount}, {"window", Kind::kCount}});
+  json["options"] = members_of(options, {{"answers", MemberKind::kText},
+                                         {"limit", MemberKind::kText},
+                                         {"sinks", MemberKind::kCount},
+                                         {"window", MemberKind::kCount}});
   json["needles"] = json_items(root.at("needles").items(), [](const JsonNode& needle) {
-    return members_of(needle,
-                      {{"sentence", Kind::kText}, {"question", Kind::kText}, {"answer", Kind::kText}});
+    return members_of(
+        needle,
+        {{"sentence", MemberKind::kText}, {"question", MemberKind::kText}, {"answer", MemberKind::kText}});
   });
   json["places"] = json_items(root.at("places").items(), [](const JsonNode& place) {
-    return members_of(place, {{"length", Kind::kCount},
-                              {"depth", Kind::kNumber},
-                              {"exact", Kind::kNumber},
-                              {"log_probability", Kind::kNumber}});
+    return members_of(place, {{"length", MemberKind::kCount},
+                              {"depth", MemberKind::kNumber},
+                              {"exact", MemberKind::kNumber},
+                              {"log_probability", MemberKind::kNumber}});
   });
   json["heads"] = json_items(root.at("heads").items(), [&](const JsonNode& head) {
-    check_head(head.at("head"));
+    heads.check(head.at("head"), head.at("head").text());
     if (head.at("by_place").size() != json["places"].size())
       head.at("by_place")
           .fail(fmt::format("expected {} numbers, one for each of `places`, got {}", json["places"].size(),
                             head.at("by_place").size()));
-    return members_of(head, {{"head", Kind::kText},
-                             {"score", Kind::kNumber},
-                             {"score_half", Kind::kNumberOrNull},
-                             {"weight", Kind::kNumber},
-                             {"weight_half", Kind::kNumberOrNull},
-                             {"by_place", Kind::kNumbers}});
+    return members_of(head, {{"head", MemberKind::kText},
+                             {"score", MemberKind::kNumber},
+                             {"score_half", MemberKind::kNumberOrNull},
+                             {"weight", MemberKind::kNumber},
+                             {"weight_half", MemberKind::kNumberOrNull},
+                             {"by_place", MemberKind::kNumbers}});
   });
-  if (json["heads"].size() != names.size())
-    root.fail(fmt::format("it has {} heads, and the model {}; give the report of this model",
-                          json["heads"].size(), names.size()));
+  heads.check_count(root, json["heads"].size());
   json["limited"] = HeadsJson::array();
   if (const auto limited = root.find("limited")) {
     for (const JsonNode& one : limited->items()) {
-      HeadsJson need = members_of(one, {{"fall", Kind::kNumber},
-                                        {"fall_half", Kind::kNumberOrNull},
-                                        {"loss_rise", Kind::kNumberOrNull},
-                                        {"loss_rise_half", Kind::kNumberOrNull}});
+      HeadsJson need = members_of(one, {{"fall", MemberKind::kNumber},
+                                        {"fall_half", MemberKind::kNumberOrNull},
+                                        {"loss_rise", MemberKind::kNumberOrNull},
+                                        {"loss_rise_half", MemberKind::kNumberOrNull}});
       need["heads"] = json_items(one.at("heads").items(), [&](const JsonNode& head) {
-        check_head(head);
+        heads.check(head, head.text());
         return HeadsJson(head.text());
       });
       json["limited"].push_back(std::move(need));
     }
   }
-  return shortened(std::move(json));
+  return written_for_page(std::move(json));
+}
+
+std::string page_aligners(const Model& model, const PageReport& report) {
+  if (report.json.empty()) return "";
+  const nlohmann::json document = read_report(report.json, "alignment", report.name);
+  const JsonNode root(document, "", report.name);
+  const ReportedAligners aligners(model);
+  HeadsJson json = origin_of(root);
+  json.update(members_of(root, {{"sentences", MemberKind::kCount}, {"targets", MemberKind::kText}}));
+  json["alignment"] = aligners.read(root);
+  const JsonNode baseline = root.at("alignment_baseline");
+  json["alignment_baseline"] = members_of(baseline, {{"offset", MemberKind::kNumber}});
+  json["alignment_baseline"].update(link_score(baseline));
+  const auto chosen = root.find("chosen");
+  json["chosen"] = chosen ? aligners.read_chosen(*chosen) : HeadsJson();
+  return written_for_page(std::move(json));
 }
 
 }  // namespace mh

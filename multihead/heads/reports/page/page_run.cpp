@@ -71,12 +71,14 @@ PageRun page_run(const ScoredModel& model, const std::vector<PageText>& texts,
   // First, since they may be wrong and the rest takes long.
   std::string circuit = page_circuit(*model.folder().model, options.circuit);
   std::string retrieval = page_retrieval(*model.folder().model, options.retrieval);
+  std::string aligners = page_aligners(*model.folder().model, options.aligners);
   PageRun run{.name = options.name,
               .folder = &model.folder(),
               .hash = weights_hash(model.folder()),
               .evidence = evidence_of(model, texts, options),
               .circuit = std::move(circuit),
               .retrieval = std::move(retrieval),
+              .aligners = std::move(aligners),
               .walk = walked_attention(*model.folder().model, options.walk),
               .languages = options.languages,
               .sites = options.sites,

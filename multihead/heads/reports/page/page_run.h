@@ -30,8 +30,8 @@ struct PageRunOptions {
   bool importance = true;
   /// An attention, or of an encoder or a causal model the number of a layer; empty: none is walked through.
   std::string walk = {};
-  /// Of `heads circuit` and `heads retrieval`, of this model.
-  PageReport circuit = {}, retrieval = {};
+  /// Of `heads circuit`, `heads retrieval` and `heads alignment`, of this model.
+  PageReport circuit = {}, retrieval = {}, aligners = {};
   TextLanguages languages = {};
   Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
   std::function<void(const std::string&)> remark = nullptr;  // as ObserveTextOptions::remark
