@@ -75,7 +75,7 @@ export function partBandsOf(run: Run, { parts }: Contributed): PartBand[] {
   });
 }
 
-/** A figure of each of these heads, in bands of their kinds, layer under layer; those that the run does not have are left out. */
+/** A figure of each of these heads, in bands of their kinds, layer under layer; without those that the run lacks. */
 export function bandsOfHeads(run: Run, heads: Omit<Square & { head: string }, "name" | "title">[]): PartBand[] {
   const layers = new Map<Attention, LayerOfParts>();
   for (const { head: name, ...more } of heads) {

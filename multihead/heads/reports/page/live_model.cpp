@@ -104,12 +104,13 @@ std::string live_elements(const LiveModel& model) {
   for (const auto& [name, bytes] : model.files) add(name, bytes);
   HeadsPageOptions page = model.page;
   page.most_megabytes = 1024;
-  const HeadsJson json{{"schema", kLiveSchema},
-                       {"name", model.name},
-                       {"files", std::move(files)},
-                       {"weights", {{"as", "those of the file"}, {"difference", nullptr}, {"cosine", nullptr}}},
-                       {"page", settings_json(page)},
-                       {"run", settings_json(model.run)}};
+  const HeadsJson json{
+      {"schema", kLiveSchema},
+      {"name", model.name},
+      {"files", std::move(files)},
+      {"weights", {{"as", "those of the file"}, {"difference", nullptr}, {"cosine", nullptr}}},
+      {"page", settings_json(page)},
+      {"run", settings_json(model.run)}};
   return fmt::format(
       "<script id=\"live\" type=\"application/json\">{}</script>\n"
       "<script id=\"worker\" type=\"text/plain\">{}\n{}</script>\n{}",
