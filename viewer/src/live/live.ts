@@ -9,6 +9,9 @@ import { type Question, questionFor } from "./question";
 import { type LiveElements, Session } from "./session";
 import { Refused } from "./library";
 
+/** Up to so many parameters a new text gets all that takes long: attribution, contributions, lens, importance. */
+const analysed = 2e6;
+
 export interface Listening {
   /** Something is known that was not: the view is drawn anew. */
   told(): void;
@@ -83,9 +86,12 @@ export class Live {
   private async remake(text: string): Promise<void> {
     if (!this.isWanted(text) || this.making === text || this.shown === text) return;
     this.making = text;
-    const { page, run } = this.session.elements.payload;
+    const { state, elements } = this.session;
+    const { page, run } = elements.payload;
+    const small = state.is === "ready" && state.about.parameters <= analysed;
     try {
-      const { data } = await this.session.ask("page", { texts: [text], page, run });
+      const given = { texts: [text], page, run: small ? run : { ...run, importance: false } };
+      const { data } = await this.session.ask("page", given);
       if (!this.isWanted(text)) return;
       const opened = await openPage(data);
       opened.page = merged(this.recorded, opened.page);
