@@ -102,10 +102,10 @@ def view(
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
-        circuit, retrieval, aligners: what `multihead.heads.circuit`, `retrieval` and `alignment(gold=False)` gave of this model, its
-            report or a file of it.
-        live: put the model into the page, which then answers on texts and with heads that the reader chooses; a model of a file that is
-            larger than `max_size` raises UsageError.
+        circuit, retrieval, aligners: what `multihead.heads.circuit`, `retrieval` and `alignment(gold=False)` gave of this model,
+            its report or a file of it.
+        live: put the model into the page, which then answers on texts and with heads that the reader chooses. UsageError where the
+            page becomes larger than `max_size`.
         height: pixels in a notebook.
     """
     texts, _ = text_or_list(text, "text")

@@ -15,6 +15,7 @@
 #include "corpus.h"
 #include "model.h"
 #include "multihead/base/file.h"
+#include "multihead/heads/reports/page/live_model.h"
 #include "multihead/heads/reports/page/page_run.h"
 #include "settings.h"
 

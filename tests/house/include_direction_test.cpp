@@ -76,6 +76,7 @@ const std::set<std::string>& doors() {
       "multihead/heads/reports/pictures/svg.h",
       // The page of heads, and a model's run on it.
       "multihead/heads/reports/page/heads_page.h",
+      "multihead/heads/reports/page/live_model.h",
       "multihead/heads/reports/page/page_run.h",
       // A trace, and its files.
       "multihead/heads/reports/trace/trace.h",

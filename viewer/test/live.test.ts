@@ -122,6 +122,13 @@ describe("the live page in words", () => {
       { word: "2", apart: true, kept: false, score: 0.25 },
     ]);
     expect(lossesOf(whole, null).map(({ score }) => score)).toEqual([0, 0, 0]);
+    const apart = (...labels: string[]) =>
+      lossesOf({ ...whole, tokens: labels.map((label) => ({ label, log_probability: -1 })) }, null).map(
+        (one) => one.apart,
+      );
+    expect(apart("der", "Hund", ".", "</s>")).toEqual([true, true, true, true]);
+    expect(apart("un", "##happ", "##y", "cat")).toEqual([true, false, false, true]);
+    expect(apart("ĠPar", "is", ".", "</s>")).toEqual([true, false, false, true]);
     expect(differenceInWords("log p", -2, null)).toBe("log p: −2.00");
     expect(differenceInWords("log p", -2, -5)).toBe("log p: −2.00, with your changes −5.00, 3.00 less");
     expect(differenceInWords("similarity", 0.5, 0.5)).toBe("similarity: 0.500, with your changes 0.500, the same");

@@ -12,16 +12,18 @@ import type { State } from "./session";
 
 const beginsWord = /^[▁Ġ ]/u;
 
+/** Whether a space stands before each token: vocabularies mark beginnings of words, or what goes on with one (##). */
+function spaced(labels: string[]): boolean[] {
+  const marked = labels.some((label) => beginsWord.test(label));
+  return labels.map((label) => (marked ? beginsWord.test(label) || label.startsWith("<") : !label.startsWith("##")));
+}
+
 /** The whole model's tokens with what each has lost of log p; without a changed model all are 0. */
 export function lossesOf(whole: Said, changed: Said | null): Scored[] {
+  const apart = spaced(whole.tokens.map(({ label }) => label));
   return whole.tokens.map(({ label, log_probability }, i) => {
     const other = changed?.tokens[i]?.log_probability ?? log_probability;
-    return {
-      word: shown(label),
-      apart: beginsWord.test(label) || !/^(##|[\p{L}\p{N}])/u.test(label),
-      kept: false,
-      score: other - log_probability,
-    };
+    return { word: shown(label), apart: apart[i] ?? true, kept: false, score: other - log_probability };
   });
 }
 
