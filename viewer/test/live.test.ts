@@ -197,7 +197,7 @@ describe("what a model is asked", () => {
   }) as Ask;
 
   it("is, of a translator, its translation and the words' probabilities", async () => {
-    const question = questionFor(about("translator"), ask) as Question;
+    const question = questionFor(about("translator"), ask);
     const whole = await question.whole("t", "");
     expect(whole).toMatchObject({ text: "a b", remarks: ["one"], similarity: null });
     expect(whole.tokens.map(({ label }) => label)).toEqual(["x", "y", "z"]);
@@ -207,16 +207,27 @@ describe("what a model is asked", () => {
   });
 
   it("is, of a causal model, what follows, without the reader's own words", async () => {
-    const whole = await (questionFor(about("causal"), ask) as Question).whole("t", "");
+    const whole = await questionFor(about("causal"), ask).whole("t", "");
     expect(whole.tokens.map(({ label }) => label)).toEqual(["y", "z"]);
     expect(whole.next).toEqual([{ word: " b", probability: 0.5 }]);
   });
 
   it("is, of an encoder, how alike two texts are", async () => {
-    const question = questionFor(about("encoder", false), ask) as Question;
+    const question = questionFor(about("encoder", false), ask);
     expect(question.compares).toBe(true);
     expect((await question.whole("t", "u")).similarity).toBe(0.25);
-    expect(questionFor(about("encoder", true), ask)).toBeNull();
+  });
+
+  it("is, of a model for masked words, what stands in their places", async () => {
+    const word = (id: number, word: string, probability: number) => ({ id, word, probability });
+    answers.fill = { masks: [[[word(7, "dog", 0.5), word(8, "cat", 0.25)], [word(9, "sees", 1)]]], remarks: [] };
+    const question = questionFor(about("encoder", true), ask);
+    const whole = await question.whole("the [MASK] [MASK]", "");
+    expect(whole).toMatchObject({ text: "dog sees", tokens: [{ label: "dog", log_probability: Math.log(0.5) }, {}] });
+    expect(whole.next.map((one) => one.word)).toEqual(["dog", "cat"]);
+    answers.fill = { masks: [[[word(8, "cat", 0.5), word(7, "dog", 0.25)], [word(1, "x", 0.5)]]], remarks: [] };
+    expect(await question.value("t", "", whole, {})).toBeCloseTo(Math.log(0.25) + Math.log(0.5), 12);
+    expect((await question.changed("t", "", whole, {})).text).toBe("cat x");
   });
 });
 

@@ -37,15 +37,22 @@ export interface About {
   remarks: string[];
 }
 
+/** A word that may stand in a place. */
+export interface FilledWord {
+  id: number;
+  word: string;
+  probability: number;
+}
+
 /** The answers of the calls by their names. */
 export interface Answers {
   about: About;
   close: Record<string, never>;
   embed: { vectors: number[][]; similarities: number[][]; remarks: string[] };
-  fill: { masks: { id: number; word: string; probability: number }[][][]; remarks: string[] };
+  fill: { masks: FilledWord[][][]; remarks: string[] };
   generate: { texts: string[]; remarks: string[] };
   importance: { score: number; heads: { head: string; importance: number }[]; remarks: string[] };
-  next: { words: { word: string; probability: number }[][]; remarks: string[] };
+  next: { words: FilledWord[][]; remarks: string[] };
   observe: {
     source: Tokens;
     target: Tokens;

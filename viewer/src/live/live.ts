@@ -24,7 +24,7 @@ export type Typed = Pick<Choice, "typed" | "second" | "changes">;
 
 export class Live {
   readonly session: Session;
-  /** Null until the model is open, and of a model that is asked nothing. */
+  /** Null until the model is open. */
   question: Question | null = null;
   lanes: Lanes | null = null;
   /** Why the page of the text could not be made; "": it could. */
@@ -56,7 +56,7 @@ export class Live {
     const { state } = this.session;
     if (state.is === "ready" && !this.lanes) {
       this.question = questionFor(state.about, (call, given) => this.session.ask(call, given));
-      if (this.question) this.lanes = new Lanes(this.question, () => this.listening.told());
+      this.lanes = new Lanes(this.question, () => this.listening.told());
       if (this.wanted) this.ask(this.wanted);
     }
     this.listening.told();

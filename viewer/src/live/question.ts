@@ -1,6 +1,6 @@
 // What a live page asks its model, by the kind of model: what it says of the reader's text, with and without changes,
 // and one number that tells how far the changes take it away from that.
-import type { About, Answers, Changes } from "./library";
+import type { About, Answers, Changes, FilledWord } from "./library";
 
 /** A call of the library's (web/README.md), wherever that runs. */
 export type Ask = <Name extends keyof Answers>(call: Name, given: object) => Promise<Answers[Name]>;
@@ -123,15 +123,59 @@ function comparing(ask: Ask): Question {
   };
 }
 
+/** How many words of the changed model are looked through for the whole model's: as many as the library gives. */
+const mostWords = 256;
+
+function fillingIn(ask: Ask): Question {
+  const filled = async (text: string, changes: Changes, count: number) => {
+    const { masks, remarks } = await ask("fill", { texts: [text], changes, options: { words: count } });
+    return { masks: masks[0] ?? [], remarks };
+  };
+  /** Of each mask the whole model's word. One that is not among those looked through has at most the last one's. */
+  const scored = async (text: string, whole: Said, changes: Changes) => {
+    const { masks, remarks } = await filled(text, changes, mostWords);
+    const said = whole.tokens.map(({ label }, i): SaidToken => {
+      const words = masks[i] ?? [];
+      const found = words.find(({ word }) => word === label) ?? words.at(-1);
+      return { label, log_probability: Math.log(found?.probability ?? 0) };
+    });
+    return { masks, remarks, said };
+  };
+  const answer = (masks: FilledWord[][], remarks: string[], said: SaidToken[]): Said => ({
+    ...empty,
+    text: masks.map(([first]) => first?.word ?? "").join(" "),
+    next: masks[0]?.slice(0, words) ?? [],
+    tokens: said,
+    remarks,
+  });
+  return {
+    measure: "log p of the missing words",
+    compares: false,
+    async whole(text) {
+      const { masks, remarks } = await filled(text, nothing, words);
+      const said = masks.map(([first]) => ({
+        label: first?.word ?? "",
+        log_probability: Math.log(first?.probability ?? 0),
+      }));
+      return answer(masks, remarks, said);
+    },
+    async changed(text, _, whole, changes) {
+      const { masks, remarks, said } = await scored(text, whole, changes);
+      return answer(masks, remarks, said);
+    },
+    value: async (text, _, whole, changes) => sum((await scored(text, whole, changes)).said),
+  };
+}
+
 const empty: Said = { text: "", tokens: [], next: [], similarity: null, remarks: [] };
 
 function joined(labels: string[] = [], scores: number[] = []): SaidToken[] {
   return scores.map((log_probability, i) => ({ label: labels[i] ?? "", log_probability }));
 }
 
-/** What a model of this kind is asked; null: it is of no kind that a page asks. */
-export function questionFor(about: About, ask: Ask): Question | null {
+/** What a model of this kind is asked. */
+export function questionFor(about: About, ask: Ask): Question {
   if (about.kind === "translator") return translating(ask);
   if (about.kind === "causal") return goingOn(ask);
-  return about.predicts ? null : comparing(ask);
+  return about.predicts ? fillingIn(ask) : comparing(ask);
 }

@@ -57,7 +57,7 @@ function lane(title: string, said: Said | null, other: Said | null): HTMLElement
     { class: "lane", "aria-label": title },
     h("h2", {}, title),
     said === null ? h("p", { class: "quiet" }, "…") : alike || h("p", { class: "says" }, h("bdi", {}, ...text)),
-    next.length > 0 && h("p", { class: "quiet" }, "Next it might say"),
+    next.length > 0 && h("p", { class: "quiet" }, "Most probable first"),
     next.length > 0 && h("ul", { class: "next" }, ...next),
   );
 }
@@ -235,7 +235,7 @@ export function liveView(app: App): Show {
     const { question } = live;
     if (!question) {
       lanes.replaceChildren();
-      difference.textContent = live.session.state.is === "ready" ? "This page asks no models of this kind." : "";
+      difference.textContent = "";
       words.replaceChildren();
       return;
     }
