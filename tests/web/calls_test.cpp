@@ -132,6 +132,17 @@ TEST_F(WebCalls, SaysInALineWhatIsWrong) {
   EXPECT_THAT(error("score", {{"texts", kTexts}, {"targets", {kTexts[0]}}}), HasSubstr("1"));
 }
 
+TEST_F(WebCalls, OpensAModelAtAPrecision) {
+  const auto open = [](const char* precision) {
+    return json{{"call", "open"}, {"given", {{"path", "demo"}, {"precision", precision}}}};
+  };
+  const int near = answer(open("near:float32")).at("model");
+  const json asked = {{"texts", kTexts}};
+  EXPECT_EQ(answer({{"call", "translate"}, {"model", near}, {"given", asked}}), demo("translate", asked));
+  EXPECT_THAT(error(open("exact")), HasSubstr("expected same|near|fast, got exact"));
+  EXPECT_THAT(error(open("")), HasSubstr("got nothing"));
+}
+
 TEST_F(WebCalls, AClosedModelIsGone) {
   demo("about", json::object());
   EXPECT_EQ(demo("close", json::object()), json::object());

@@ -115,6 +115,24 @@ describe.skipIf(wasm === "" || tool === "")("the library as WebAssembly", () => 
     );
   });
 
+  it("multiplies blocks of every type as the tool does", () => {
+    const path = join(__dirname, "../../tests/goldens/gguf_architectures/qwen3.gguf");
+    const [line = ""] = lines(run("score", path, "-i", file(["the cat sat"]), "--per-token"));
+    const [, ...tokens] = line.split(/\s+/).map(Number);
+    const one = library.open("blocks", filesOf(path));
+    const found = library.call("score", one.model, { texts: ["the cat sat"] });
+    expectNear(found.log_probabilities[0] ?? [], tokens, 1e-4);
+    library.call("close", one.model);
+  });
+
+  it("leaves products of integers to the tool", () => {
+    const files = filesOf(demo);
+    for (const precision of ["near", "fast", "fast:int8-plain"])
+      expect(() => library.open("demo", files, { precision })).toThrow(/float32 alone, not .*; take same/);
+    expect(() => library.open("demo", files, { precision: "exact" })).toThrow("expected same|near|fast, got exact");
+    library.call("close", library.open("demo", files, { precision: "same" }).model);
+  });
+
   it("survives 2,000 hostile texts", () => {
     let state = 1;
     const next = (below: number) => {

@@ -19,7 +19,9 @@
 #include "multihead/heads/sites/observe_text.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
+#include "multihead/kernels/product_kernels.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/use_precision.h"
 #include "multihead/nn/attention_place.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
@@ -343,12 +345,24 @@ const std::map<std::string, Call, std::less<>>& calls() {
 }
 
 struct OpenGiven {
-  std::string path = {};
+  std::string path = {}, precision = precision_name({});
   template <class V>
   void visit(V& v) {
     v("path", path, {.required = true});
+    v("precision", precision);
   }
 };
+
+std::unique_ptr<const ScoredModel> opened(const OpenGiven& given) {
+  const auto precision = precision_named(given.precision);
+  if (!precision) {
+    throw UsageError(fmt::format("`precision`: expected {}, got {}", precisions_like(given.precision),
+                                 given.precision.empty() ? "nothing" : given.precision));
+  }
+  auto model = std::make_unique<ScoredModel>(load_scored_model(given.path));
+  use_precision(*model->folder().model, *precision);
+  return model;
+}
 
 HeadsJson failed(std::string_view why) {
   return {{"error", why}};
@@ -371,8 +385,7 @@ std::string Models::call(std::string_view request) {
     const nlohmann::json given =
         asked.is_object() ? asked.value("given", nlohmann::json::object()) : nlohmann::json();
     if (name == "open") {
-      const std::string path = read<OpenGiven>(given, "open").path;
-      auto model = std::make_unique<const ScoredModel>(load_scored_model(path));
+      auto model = opened(read<OpenGiven>(given, "open"));
       answer = about(*model, given);
       open_[++last_] = std::move(model);
       answer["model"] = last_;

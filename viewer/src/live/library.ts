@@ -88,7 +88,7 @@ export class Library {
   }
 
   /** Opens a model of files in memory, by their names in its folder; a single NAME.gguf is a model, too. */
-  open(name: string, files: Map<string, Uint8Array>): { model: number } & About {
+  open(name: string, files: Map<string, Uint8Array>, options: { precision?: string } = {}): { model: number } & About {
     const { FS } = this.module;
     const folder = `/models/${name}`;
     for (const [file, bytes] of files) {
@@ -99,7 +99,7 @@ export class Library {
     const [only] = files.keys();
     const path = files.size === 1 && only?.endsWith(".gguf") ? `${folder}/${only}` : folder;
     try {
-      return this.ask({ call: "open", given: { path } }) as { model: number } & About;
+      return this.ask({ call: "open", given: { path, ...options } }) as { model: number } & About;
     } finally {
       // The model has what it needs of them.
       for (const file of files.keys()) FS.unlink(`${folder}/${file}`);
