@@ -113,9 +113,9 @@ export function merged(recorded: Page, made: Page): Page {
   const runs = made.runs.map((run, i) => {
     const before = recorded.runs[i];
     if (!before) return run;
-    const { hash, name, circuit, retrieval } = before;
+    const { hash, name, circuit, retrieval, aligners } = before;
     const elsewhere = before.evidence.of !== run.evidence.of;
-    return { ...run, hash, name, circuit, retrieval, evidence: elsewhere ? before.evidence : run.evidence };
+    return { ...run, hash, name, circuit, retrieval, aligners, evidence: elsewhere ? before.evidence : run.evidence };
   });
   return { ...made, runs, made: recorded.made, live: true };
 }
