@@ -10,7 +10,7 @@ interface Times {
   /** Seconds from asking for the page to its recorded run, and from then to the first answer of the model. */
   seen: number;
   first: number;
-  /** Milliseconds in the worker: of a translation, a text or a similarity again; and seconds of leaving each head out. */
+  /** Milliseconds of a call again, in the worker; and seconds of leaving each head out. */
   again: number;
   each: number;
   /** Milliseconds of the longest task on the page's own thread; null: the browser does not tell. */
