@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { callOf, changeInWords, type HeadChanges, readChanges, withHeads, writeChanges } from "../src/live/changes";
 import { compared } from "../src/live/compare";
 import { Lanes, ranked } from "../src/live/lanes";
@@ -6,6 +6,7 @@ import type { About } from "../src/live/library";
 import { merged } from "../src/live/live";
 import { readPayload } from "../src/live/payload";
 import { type Ask, type Question, questionFor, type Said } from "../src/live/question";
+import { Session, whyNotHere } from "../src/live/session";
 import {
   changesInWords,
   differenceInWords,
@@ -290,6 +291,48 @@ describe("the lanes", () => {
   });
 });
 
+describe("a browser", () => {
+  afterEach(() => void vi.unstubAllGlobals());
+
+  it("runs the model where it has vectors and workers", () => {
+    vi.stubGlobal("Worker", class {});
+    expect(whyNotHere()).toBeNull();
+  });
+
+  it("says what it lacks", () => {
+    expect(whyNotHere()).toMatch(/starts no worker/);
+    vi.stubGlobal("WebAssembly", { validate: () => false });
+    expect(whyNotHere()).toMatch(/no WebAssembly with vectors/);
+  });
+
+  it("that allows no worker shows what was recorded", () => {
+    vi.stubGlobal(
+      "Worker",
+      class {
+        constructor() {
+          throw new Error("not here");
+        }
+      },
+    );
+    const elements = { payload: readPayload(JSON.stringify(payload)), script: "", parts: [] };
+    const session = new Session(elements, () => {});
+    expect(session.state).toMatchObject({ is: "failed", why: expect.stringMatching(/starts no worker/) });
+    return expect(session.ask("about", {})).rejects.toThrow(/starts no worker/);
+  });
+});
+
+const payload = {
+  schema: 1,
+  name: "demo",
+  files: [
+    { name: "multihead.wasm", bytes: 5, parts: 1 },
+    { name: "config.json", bytes: 3, parts: 2 },
+  ],
+  weights: { as: "those of the file", difference: null, cosine: null },
+  page: {},
+  run: { importance: true },
+};
+
 describe("a live page", () => {
   it("has a view of its own, and opens there", () => {
     const live = { ...page(), live: true };
@@ -310,17 +353,6 @@ describe("a live page", () => {
     expect(both.live).toBe(true);
   });
 
-  const payload = {
-    schema: 1,
-    name: "demo",
-    files: [
-      { name: "multihead.wasm", bytes: 5, parts: 1 },
-      { name: "config.json", bytes: 3, parts: 2 },
-    ],
-    weights: { as: "those of the file", difference: null, cosine: null },
-    page: {},
-    run: { importance: true },
-  };
   it("says what it holds", () => {
     const { schema, ...rest } = payload;
     expect(readPayload(JSON.stringify(payload))).toEqual(rest);

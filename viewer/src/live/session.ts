@@ -15,12 +15,23 @@ const vectors = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
 ]);
 
+const noWorkers =
+  "This browser starts no worker for this page, in which the model would run; it shows what was recorded.";
+
 /** Why this browser cannot run the model; null: it can. */
 export function whyNotHere(): string | null {
   if (typeof WebAssembly === "undefined" || !WebAssembly.validate(vectors))
-    return "This browser has no WebAssembly with vectors; the page shows what was recorded.";
-  if (typeof Worker === "undefined") return "This browser has no workers; the page shows what was recorded.";
-  return null;
+    return "This browser has no WebAssembly with vectors, and the model cannot run; the page shows what was recorded.";
+  return typeof Worker === "undefined" ? noWorkers : null;
+}
+
+/** Null: the browser allows none here, as in some frames. */
+function started(script: string): Worker | null {
+  try {
+    return new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  } catch {
+    return null;
+  }
 }
 
 /** The elements of a live page. */
@@ -61,13 +72,11 @@ export class Session {
     private readonly changed: () => void,
   ) {
     const why = whyNotHere();
-    if (why !== null) {
-      this.worker = null;
-      this.state = { is: "failed", why };
+    this.worker = why === null ? started(elements.script) : null;
+    if (!this.worker) {
+      this.state = { is: "failed", why: why ?? noWorkers };
       return;
     }
-    const address = URL.createObjectURL(new Blob([elements.script], { type: "text/javascript" }));
-    this.worker = new Worker(address);
     this.worker.onmessage = ({ data }: MessageEvent<Reply>) => this.hear(data);
     this.worker.onerror = (event) => {
       event.preventDefault();
