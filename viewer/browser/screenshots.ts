@@ -1,5 +1,5 @@
-// npx vite-node browser/screenshots.ts PAGE.html PICTURE.png [VIEW [FRAGMENT]]: the first screen of a page, as the README
-// shows it, or a view; of a live page when it has answered and left each head out.
+// npx vite-node browser/screenshots.ts PAGE.html PICTURE.png [VIEW [FRAGMENT]]: the first screen of a page, as the
+// README shows it, or a view; of a live page when it has answered and left each head out.
 import { kind } from "./chromium";
 import { go, ready, settled, until } from "./reader";
 

@@ -99,21 +99,21 @@ export class Session {
     this.worker?.postMessage(request);
   }
 
-  /** Part by part, so that the page answers in between. */
+  /** Part by part, so that the page answers in between; what has been passed on is given back. */
   private async unpack(): Promise<void> {
     const { payload, parts } = this.elements;
+    const all = parts.length;
     this.post({ do: "begin", name: payload.name, files: payload.files });
-    for (const [i, part] of parts.entries()) {
+    for (let part = parts.shift(); part; part = parts.shift()) {
       await new Promise((next) => setTimeout(next, 0));
       this.post({ do: "part", base64: (part.textContent ?? "").trim() });
       part.remove();
       if (this.state.is !== "opening") return;
-      this.state = { is: "opening", share: (i + 1) / parts.length };
+      this.state = { is: "opening", share: 1 - parts.length / all };
       this.changed();
     }
     const expected = payload.files.reduce((sum, file) => sum + file.parts, 0);
-    if (parts.length !== expected)
-      this.fail(`it has ${parts.length} of ${expected} parts: the file was cut or changed`);
+    if (all !== expected) this.fail(`it has ${all} of ${expected} parts: the file was cut or changed`);
   }
 
   private hear(reply: Reply): void {
