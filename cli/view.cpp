@@ -69,7 +69,7 @@ struct ViewInputs {
        .value = "FILE"});
     v("aligners", aligners, {},
       {.group = kReports,
-       .help = "The heads that align, as `heads alignment --no-gold --json` wrote them",
+       .help = "Its aligning heads, as `heads alignment --json` wrote them",
        .rare = true,
        .value = "FILE"});
     v("corpus", corpus, {},
