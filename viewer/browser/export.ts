@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { all, shots } from "./made";
-import { go, ready, views } from "./reader";
+import { go, own_views, ready } from "./reader";
 import type { Open, Tab } from "./driver";
 
 const button = (what: string): string => `button[data-do="${what}"]`;
@@ -19,7 +19,7 @@ export function exports_of_views(open: Open, browser: string): void {
   it.each(all)("SVG, PNG and figures of each view of $name", async ({ name, path }) => {
     const tab = await ready(await open(path));
     let copied = 0;
-    for (const view of await views(tab)) {
+    for (const view of await own_views(tab, name)) {
       await go(tab, view);
       const place = `${tab.where}, view ${view}`;
       expect(await there(tab, "svg"), `${place}: a button for SVG`).toBe(true);
@@ -59,7 +59,7 @@ export function exports_of_views(open: Open, browser: string): void {
       expect(lines[0]?.length, `${place}: copied columns`).toBeGreaterThan(1);
       ++copied;
     }
-    expect(copied, `${tab.where}: views whose figures can be copied`).toBeGreaterThan(0);
+    if (name !== "live") expect(copied, `${tab.where}: views whose figures can be copied`).toBeGreaterThan(0);
     expect(tab.faults, tab.where).toEqual([]);
   });
 }

@@ -63,6 +63,11 @@ export function views(tab: Tab): Promise<string[]> {
   }, null);
 }
 
+/** Those of its views that no other page has: the rest of a live page is that of any page. */
+export async function own_views(tab: Tab, page: string): Promise<string[]> {
+  return (await views(tab)).filter((view) => page !== "live" || view === "live");
+}
+
 /** A button of a view that is marked as chosen. */
 const chosen = [
   'nav button[data-view][aria-pressed="true"]',
