@@ -7,20 +7,20 @@ export interface Drawn {
   weights: number[];
 }
 
-/** Waits until `script` gives something other than false, null or undefined, and returns it. */
+/** Waits until `script` gives something other than false, null or undefined, `most` milliseconds, and returns it. */
 export async function until<Given, Result>(
   tab: Tab,
   expected: string,
   script: (given: Given) => Result,
   given: Given,
+  most = patience,
 ): Promise<Exclude<Result, false | null | undefined>> {
   for (const begun = Date.now(); ; await new Promise((done) => setTimeout(done, 20))) {
     const result = await tab.evaluate(script, given);
     if (result !== false && result !== null && result !== undefined) {
       return result as Exclude<Result, false | null | undefined>;
     }
-    if (Date.now() - begun > patience)
-      throw new Error(`${tab.where}: expected ${expected}; not so after ${patience / 1000} s`);
+    if (Date.now() - begun > most) throw new Error(`${tab.where}: expected ${expected}; not so after ${most / 1000} s`);
   }
 }
 

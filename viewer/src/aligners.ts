@@ -3,8 +3,9 @@
 import { bandsOfHeads, type PartBand } from "./contributions";
 import type { Aligned, AlignedQuery, AlignerScore, LinkScore } from "./given";
 import { groupsOf, mapOf, type Group } from "./merge";
-import { findHead, percent, placeInWords, shown, thousands } from "./names";
-import type { Attention, Run, Text, Tokens } from "./page";
+import { findHead, percent, shown, thousands } from "./names";
+import { titleOfNode } from "./node";
+import type { Run, Text, Tokens } from "./page";
 import type { HeadWeights } from "./weights";
 
 /** Of a word. */
@@ -46,12 +47,6 @@ export function alignerBandsOf(run: Run, its: Aligned): PartBand[] {
   return bandsOfHeads(run, heads);
 }
 
-/** "Cross-attention 1, head 2" */
-function titleOfHead(run: Run, name: string): string {
-  const at = findHead(run, name);
-  return at ? placeInWords(run.attentions[at.attention] as Attention, at.head) : shown(name);
-}
-
 /** "layer 1, head 2", "layer 1, mean of heads": where all heads are of cross-attention. */
 export function inShort(name: string): string {
   const [, layer, head] = /^decoder\.(\d+)\.cross_attention\.(\d+|mean)$/.exec(name) ?? [];
@@ -64,7 +59,7 @@ export function alignersInWords(run: Run, its: Aligned | null): string {
   const [first, ...more] = its ? alignersOf(its).heads : [];
   const score = its?.chosen ?? (its && rankedAligners(its).find(({ head }) => head === first));
   if (!first || !score) return "";
-  const who = more.length === 0 ? titleOfHead(run, first) : `the mean of ${1 + more.length} heads`;
+  const who = more.length === 0 ? titleOfNode(run, first) : `the mean of ${1 + more.length} heads`;
   return `${who}, alignment error rate ${percent(score.error_rate)}`;
 }
 
@@ -78,7 +73,7 @@ export function headAlignsInWords(run: Run, its: Aligned, head: string): string 
   const best = ranked[rank];
   if (!best) return "This head is none of cross-attention, so nothing was measured of it: choose one of the squares.";
   return (
-    `${titleOfHead(run, head)} links a word best by ${rowsOf[best.query]}: ${figuresInWords(best)}, ` +
+    `${titleOfNode(run, head)} links a word best by ${rowsOf[best.query]}: ${figuresInWords(best)}, ` +
     `number ${rank + 1} of ${ranked.length} heads.`
   );
 }

@@ -16,6 +16,11 @@ export interface Square {
   framed?: string;
 }
 
+/** What stands in a head's square. */
+export interface HeadFigure extends Omit<Square, "name" | "title"> {
+  head: string;
+}
+
 export interface LayerOfParts {
   layer: number;
   heads: Square[];
@@ -76,7 +81,7 @@ export function partBandsOf(run: Run, { parts }: Contributed): PartBand[] {
 }
 
 /** A figure of each of these heads, in bands of their kinds, layer under layer; without those that the run lacks. */
-export function bandsOfHeads(run: Run, heads: Omit<Square & { head: string }, "name" | "title">[]): PartBand[] {
+export function bandsOfHeads(run: Run, heads: HeadFigure[]): PartBand[] {
   const layers = new Map<Attention, LayerOfParts>();
   for (const { head: name, ...more } of heads) {
     const at = findHead(run, name);

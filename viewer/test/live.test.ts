@@ -282,6 +282,22 @@ describe("the lanes", () => {
     expect(lanes.whole?.text).toBe("said of new");
   });
 
+  it("answer of the newest text where heads are changed before it is answered", async () => {
+    let open = () => {};
+    const slow = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const lanes = new Lanes(question([Promise.resolve(), slow]), () => {});
+    await lanes.ask({ text: "old", second: "", changes: nothing });
+    const unchanged = lanes.ask({ text: "new", second: "", changes: nothing });
+    await lanes.leaveEachOut(heads, "");
+    expect(lanes.leftOut).toBeNull();
+    await lanes.ask({ text: "new", second: "", changes: new Map([["a.0", 0]]) });
+    open();
+    await unchanged;
+    expect([lanes.whole?.text, lanes.changed?.text]).toEqual(["said of new", "changed new"]);
+  });
+
   it("say why a text is refused, and answer the next", async () => {
     const lanes = new Lanes(question(), () => {});
     await lanes.ask({ text: "bad", second: "", changes: nothing });

@@ -62,12 +62,15 @@ export function callOf(changes: HeadChanges): Changes {
   return to;
 }
 
-/** "left out", "times 0.5", "its weights uniform" */
+/** What a head then reads. */
+export const readBy: { [rule in Rule]: string } = {
+  uniform: "all words equally",
+  previous: "the word before",
+  first: "the first word",
+};
+
+/** "left out", "times 0.5", "reads all words equally" */
 export function changeInWords(change: Change): string {
-  if (typeof change === "number") return change === 0 ? "left out" : `times ${change}`;
-  return {
-    uniform: "reads all words equally",
-    previous: "reads the word before",
-    first: "reads the first word",
-  }[change];
+  if (typeof change === "string") return `reads ${readBy[change]}`;
+  return change === 0 ? "left out" : `times ${change}`;
 }

@@ -19,6 +19,8 @@ export interface LeftOut {
   guess: string;
 }
 
+const textsOf = ({ text, second }: Asked): string => JSON.stringify([text, second]);
+
 export class Lanes {
   whole: Said | null = null;
   changed: Said | null = null;
@@ -26,31 +28,29 @@ export class Lanes {
   /** The library's line about a text or a change that it refused; "": there is none. */
   why = "";
   private asked: Asked = { text: "", second: "", changes: new Map() };
+  /** What is answered, or being answered; and of which texts `whole` is. */
   private of = "";
+  private wholeOf = "";
   private number = 0;
 
   constructor(
-    private readonly question: Question,
+    readonly question: Question,
     private readonly told: () => void,
   ) {}
 
-  /** Whether the number of `asked` is answered already, or is being answered. */
-  private keyOf(asked: Asked): string {
-    return JSON.stringify([asked.text, asked.second, writeChanges(asked.changes)]);
-  }
-
   async ask(asked: Asked): Promise<void> {
-    const key = this.keyOf(asked);
+    const key = textsOf(asked) + writeChanges(asked.changes);
     if (key === this.of) return;
-    const sameText = this.whole !== null && asked.text === this.asked.text && asked.second === this.asked.second;
     this.of = key;
     this.asked = asked;
     this.leftOut = null;
     await this.newest(async (alive) => {
       const { text, second, changes } = asked;
-      const whole = sameText && this.whole ? this.whole : await this.question.whole(text, second);
+      const known = this.wholeOf === textsOf(asked) ? this.whole : null;
+      const whole = known ?? (await this.question.whole(text, second));
       if (!alive()) return;
       this.whole = whole;
+      this.wholeOf = textsOf(asked);
       this.changed = null;
       this.why = "";
       this.told();
@@ -65,7 +65,7 @@ export class Lanes {
   /** Leaves out each of these heads, besides what is changed, and tells of each as it comes. */
   async leaveEachOut(heads: readonly string[], guess: string): Promise<void> {
     const { whole, asked } = this;
-    if (!whole) return;
+    if (!whole || this.wholeOf !== textsOf(asked)) return;
     await this.newest(async (alive) => {
       const losses = new Map<string, number>();
       const base = numberOf(this.changed ?? whole);
@@ -88,7 +88,6 @@ export class Lanes {
     } catch (error) {
       if (!alive()) return;
       this.why = error instanceof Error ? error.message : String(error);
-      this.of = "";
       this.whole = this.changed = null;
       this.told();
     }

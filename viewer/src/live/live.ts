@@ -5,7 +5,7 @@ import type { Choice } from "../state";
 import { readChanges } from "./changes";
 import { Lanes } from "./lanes";
 import type { LiveWeights } from "./payload";
-import { type Question, questionFor } from "./question";
+import { questionFor } from "./question";
 import { type LiveElements, Session } from "./session";
 import { Refused } from "./library";
 
@@ -25,13 +25,14 @@ export type Typed = Pick<Choice, "typed" | "second" | "changes">;
 export class Live {
   readonly session: Session;
   /** Null until the model is open. */
-  question: Question | null = null;
   lanes: Lanes | null = null;
   /** Why the page of the text could not be made; "": it could. */
   why = "";
   /** The page of this text is shown. */
   private shown: string;
   private making = "";
+  /** The library refused to make the page of this text, and would again. */
+  private refused = "";
   private wanted: Typed | null = null;
 
   constructor(
@@ -55,16 +56,19 @@ export class Live {
   private opened(): void {
     const { state } = this.session;
     if (state.is === "ready" && !this.lanes) {
-      this.question = questionFor(state.about, (call, given) => this.session.ask(call, given));
-      this.lanes = new Lanes(this.question, () => this.listening.told());
+      const question = questionFor(state.about, (call, given) => this.session.ask(call, given));
+      this.lanes = new Lanes(question, () => this.listening.told());
       if (this.wanted) this.ask(this.wanted);
     }
     this.listening.told();
   }
 
-  /** What the reader's text is. */
+  /** What the reader's text is, and the one that it is compared with. */
   textOf({ typed }: Typed): string {
     return typed || this.first;
+  }
+  secondOf({ second }: Typed): string {
+    return second || this.first;
   }
 
   /** Answers what was typed and changed, and makes the page of another text. */
@@ -74,7 +78,7 @@ export class Live {
     if (!this.lanes || !run) return;
     const text = this.textOf(wanted);
     const changes = readChanges(wanted.changes, run);
-    const answered = this.lanes.ask({ text, second: wanted.second || this.first, changes });
+    const answered = this.lanes.ask({ text, second: this.secondOf(wanted), changes });
     if (text !== this.shown) void answered.then(() => this.remake(text));
   }
 
@@ -84,7 +88,7 @@ export class Live {
 
   /** What the page shows of a text: made in the worker, by the code of `multihead view`. */
   private async remake(text: string): Promise<void> {
-    if (!this.isWanted(text) || this.making === text || this.shown === text) return;
+    if (!this.isWanted(text) || [this.shown, this.making, this.refused].includes(text)) return;
     this.making = text;
     const { state, elements } = this.session;
     const { page, run } = elements.payload;
@@ -100,6 +104,7 @@ export class Live {
       this.listening.remade(opened);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      this.refused = text;
       if (this.isWanted(text)) this.why = error.message;
     } finally {
       if (this.making === text) this.making = "";

@@ -1,7 +1,7 @@
 // The model in the page answers: the reader's text, heads that are changed, what each is needed for.
 import type { App, Show } from "../app";
 import { h, set } from "../dom";
-import { type Change, mostGate, readChanges, type Rule, rules, withHeads, writeChanges } from "../live/changes";
+import { type Change, mostGate, readBy, readChanges, type Rule, rules, withHeads, writeChanges } from "../live/changes";
 import { compared } from "../live/compare";
 import type { Live } from "../live/live";
 import { type Said, numberOf } from "../live/question";
@@ -89,13 +89,7 @@ class HeadPanel {
       change: () => this.change(this.rule.value === "" ? null : (this.rule.value as Rule)),
     },
     h("option", { value: "" }, "its own weights"),
-    ...rules.map((rule) =>
-      h(
-        "option",
-        { value: rule },
-        { uniform: "all words equally", previous: "the word before", first: "the first word" }[rule],
-      ),
-    ),
+    ...rules.map((rule) => h("option", { value: rule }, readBy[rule])),
   );
   readonly element = h(
     "section",
@@ -206,10 +200,10 @@ export function liveView(app: App): Show {
   return {
     element,
     update(now, before) {
-      const { session, question } = live;
-      putIn(typed, now.typed || live.first);
-      putIn(second, now.second || live.first);
-      second.hidden = !question?.compares;
+      const { session } = live;
+      putIn(typed, live.textOf(now));
+      putIn(second, live.secondOf(now));
+      second.hidden = !live.lanes?.question.compares;
       const changes = readChanges(now.changes, run());
       state.dataset.state = session.state.is;
       state.textContent = stateInWords(session.state, session.milliseconds);
@@ -232,7 +226,7 @@ export function liveView(app: App): Show {
   };
 
   function tell(whole: Said | null, other: Said | null, anyChange: boolean): void {
-    const { question } = live;
+    const question = live.lanes?.question;
     if (!question) {
       lanes.replaceChildren();
       difference.textContent = "";
