@@ -49,6 +49,10 @@ std::map<std::string, std::string> weight_map(const FolderSource& folder) {
   return found;
 }
 
+bool has_shards(const FolderSource& folder) {
+  return !folder.has(kWeightsFile) && folder.has(kWeightsIndexFile);
+}
+
 /// Numbers that float32 cannot hold are infinite there.
 int64_t too_large_for_float32(const std::byte* at, int64_t count) {
   int64_t bad = 0;
@@ -164,8 +168,15 @@ void TensorFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
   }
 }
 
+std::set<std::string> tensor_file_names(const FolderSource& folder) {
+  if (!has_shards(folder)) return {kWeightsFile};
+  std::set<std::string> names = {kWeightsIndexFile};
+  for (const auto& [tensor, file] : weight_map(folder)) names.insert(file);
+  return names;
+}
+
 TensorFiles TensorFiles::open(const FolderSource& folder) {
-  if (folder.has(kWeightsFile) || !folder.has(kWeightsIndexFile))
+  if (!has_shards(folder))
     return TensorFiles(folder.open_tensors(kWeightsFile), folder.path_of(kWeightsFile));
   TensorFiles found;
   found.name_ = folder.path_of(kWeightsIndexFile);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +68,9 @@ struct FileTensor {
   void convert(std::shared_ptr<const NumberSource> from);
   int64_t elements() const;
 };
+
+/// The files that TensorFiles::open() reads: model.safetensors, or the shards of its index and that. Throws as it does of the index.
+std::set<std::string> tensor_file_names(const FolderSource& folder);
 
 class TensorFiles {
  public:

@@ -307,15 +307,21 @@ def test_pages(demo: mh.Model, tmp_path: Path) -> None:
         mh.view(demo, "two dogs run .", max_size=0)
 
 
+def expect_shown(demo: mh.Model, tmp_path: Path, argument: str, found: mh.Table) -> None:
+    """A page shows a report as a table, as what it was made of and as a file, the same each time."""
+    (tmp_path / "report.json").write_text(json.dumps(found.report))
+    plain = mh.view(demo, "two dogs run .", importance=False)
+    reports = (found, found.report, tmp_path / "report.json")
+    given: list[dict[str, Any]] = [{argument: report} for report in reports]
+    pages = [mh.view(demo, "two dogs run .", importance=False, **one) for one in given]
+    assert len({page.html for page in pages}) == 1
+    assert pages[0].html != plain.html
+
+
 def test_pages_show_reports(demo: mh.Model, tmp_path: Path) -> None:
     pair = ("the small dog sees a cat .", "the small cat sees a cat .", "Hund", "Katze", "der kleine")
     found = mh.heads.circuit(demo, [pair], random=3)
-    (tmp_path / "c.json").write_text(json.dumps(found.report))
-    plain = mh.view(demo, "two dogs run .", importance=False)
-    reports = (found, found.report, tmp_path / "c.json")
-    pages = [mh.view(demo, "two dogs run .", importance=False, circuit=given) for given in reports]
-    assert len({page.html for page in pages}) == 1
-    assert pages[0].html != plain.html
+    expect_shown(demo, tmp_path, "circuit", found)
     with pytest.raises(mh.FormatError, match='`retrieval`: expected a report .*, got one of "circuit"'):
         mh.view(demo, "two dogs run .", retrieval=found)
     with pytest.raises(mh.FileError, match="missing.json"):
@@ -338,12 +344,7 @@ def test_pages_hold_the_model(demo: mh.Model) -> None:
 
 def test_pages_show_heads_that_align(demo: mh.Model, tmp_path: Path) -> None:
     found = mh.heads.alignment(demo, SENTENCES, gold=False, pairs=5)
-    (tmp_path / "a.json").write_text(json.dumps(found.report))
-    plain = mh.view(demo, "two dogs run .", importance=False)
-    reports = (found, found.report, tmp_path / "a.json")
-    pages = [mh.view(demo, "two dogs run .", importance=False, aligners=given) for given in reports]
-    assert len({page.html for page in pages}) == 1
-    assert pages[0].html != plain.html
+    expect_shown(demo, tmp_path, "aligners", found)
     with pytest.raises(mh.FormatError, match='`circuit`: expected a report .*, got one of "alignment"'):
         mh.view(demo, "two dogs run .", circuit=found)
     other = {**found.report, "alignment": found.report["alignment"][:4]}

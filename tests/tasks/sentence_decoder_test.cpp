@@ -12,7 +12,9 @@ using testing::ThrowsMessage;
 
 class SentenceDecoders : public test::SentenceFolder {
  protected:
-  SentenceDecoders() : SentenceFolder(fs::path(goldens_folder()) / "sentence_decoders") {}
+  SentenceDecoders() : SentenceFolder(fs::path(goldens_folder()) / "sentence_decoders") {
+    within = 6e-6;  // processors without AVX-512 round otherwise
+  }
   static constexpr int64_t kGemma = 11, kQwen = 14;  // numbers of a vector
 };
 

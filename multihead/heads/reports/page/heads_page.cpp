@@ -273,11 +273,18 @@ std::string HeadsPage::data() const {
 
 std::string HeadsPage::html() const {
   std::string html = page_with(data(), live_);
-  if (html.size() > options_.most_bytes())
-    throw UsageError(fmt::format(
-        "the page has {:.1f} MB, {:.1f} of them the model, more than {}; give {}, or a larger `max_size`",
-        static_cast<double>(html.size()) / (1 << 20), static_cast<double>(live_.size()) / (1 << 20),
-        options_.most_megabytes, live_.empty() ? "fewer or shorter texts, no `walk`" : "a smaller model"));
+  const auto megabytes = [](const std::string& text) { return static_cast<double>(text.size()) / (1 << 20); };
+  if (html.size() > options_.most_bytes()) {
+    if (live_.empty())
+      throw UsageError(
+          fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no `walk`, or a "
+                      "larger `max_size`",
+                      megabytes(html), options_.most_megabytes));
+    throw UsageError(
+        fmt::format("the page has {:.1f} MB, {:.1f} of them the model, more than {}; give a smaller model, "
+                    "or a larger `max_size`",
+                    megabytes(html), megabytes(live_), options_.most_megabytes));
+  }
   return html;
 }
 

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -15,11 +12,11 @@
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/gguf_split.h"
 #include "multihead/folders/sentence_modules.h"
+#include "multihead/folders/tensor_files.h"
 #include "multihead/heads/reports/json_parts.h"
 #include "multihead/heads/reports/page/page_numbers.h"
 #include "multihead/heads/reports/page/page_template.h"
 #include "multihead/io/config.h"
-#include "multihead/io/strict_json.h"
 #include "multihead/text/base64.h"
 
 namespace mh {
@@ -38,29 +35,14 @@ LiveFiles gguf_file(const std::filesystem::path& path) {
   return {{path.filename().string(), read_file(path)}};
 }
 
-/// The files of tensors: one, or the index and its shards.
-std::set<std::string> tensor_files(const FolderSource& source) {
-  if (!source.has(kWeightsIndexFile)) return {kWeightsFile};
-  std::set<std::string> files = {kWeightsIndexFile};
-  const nlohmann::json index =
-      parse_json_strictly(source.read(kWeightsIndexFile), source.path_of(kWeightsIndexFile));
-  for (const auto& [tensor, file] : index.at("weight_map").items()) files.insert(file.get<std::string>());
-  return files;
-}
-
-/// One after the other in their elements.
-void add_parts(std::string& elements, std::string_view bytes) {
+/// Adds a file's elements, and returns how many they are.
+size_t add_parts(std::string& elements, std::string_view bytes) {
   const std::string base64 = to_base64(deflated(bytes));
-  for (size_t begin = 0; begin == 0 || begin < base64.size(); begin += kPartBytes) {
+  size_t parts = 0;
+  for (size_t begin = 0; begin == 0 || begin < base64.size(); begin += kPartBytes, ++parts) {
     elements += fmt::format("<script class=\"live\" type=\"text/plain\">{}</script>\n",
                             std::string_view(base64).substr(begin, kPartBytes));
   }
-}
-
-size_t parts_of(std::string_view elements) {
-  size_t parts = 0;
-  for (size_t at = 0; (at = elements.find("<script class=\"live\"", at)) != std::string_view::npos; ++at)
-    ++parts;
   return parts;
 }
 
@@ -86,7 +68,7 @@ LiveFiles live_files(const ModelFolder& folder) {
         folder.path.parent_path().string(), folder.path.filename().string()));
   LiveFiles files;
   for (const std::string& name : source.small_files()) files[name] = source.read(name);
-  for (const std::string& name : tensor_files(source)) files[name] = source.read(name);
+  for (const std::string& name : tensor_file_names(source)) files[name] = source.read(name);
   return files;
 }
 
@@ -95,10 +77,7 @@ std::string live_elements(const LiveModel& model) {
   std::string parts;
   HeadsJson files = HeadsJson::array();
   const auto add = [&](const std::string& name, std::string_view bytes) {
-    std::string own;
-    add_parts(own, bytes);
-    files.push_back({{"name", name}, {"bytes", bytes.size()}, {"parts", parts_of(own)}});
-    parts += own;
+    files.push_back({{"name", name}, {"bytes", bytes.size()}, {"parts", add_parts(parts, bytes)}});
   };
   add("multihead.wasm", library.module);
   for (const auto& [name, bytes] : model.files) add(name, bytes);
