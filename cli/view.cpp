@@ -40,7 +40,6 @@ constexpr const char* kCorpus = "A corpus";
 struct ViewInputs {
   std::vector<std::string> target = {};
   std::string with = {}, checkpoints = {};
-  bool live = false;
   std::string circuit = {}, retrieval = {}, aligners = {};
   std::string corpus = {}, corpus_target = {}, conllu = {}, target_conllu = {}, alignment = {};
 
@@ -56,10 +55,6 @@ struct ViewInputs {
        .help = "Show the checkpoints of the training in this folder instead, through time",
        .rare = true,
        .value = "DIR"});
-    v("live", live, {},
-      {.group = kShown,
-       .help =
-           "Put the model into the page: it answers there, on texts and with heads that the reader chooses"});
     v("circuit", circuit, {},
       {.group = kReports, .help = "A circuit of MODEL, as `heads circuit --json` wrote it", .value = "FILE"});
     v("retrieval", retrieval, {},
@@ -194,14 +189,16 @@ std::vector<RunToShow> runs_of(const ViewFlags& flags) {
   return runs;
 }
 
-void check_inputs(const ViewInputs& of) {
+void check_inputs(const ViewInputs& of, const LiveOptions& live) {
   if (!of.with.empty() && !of.checkpoints.empty())
     throw UsageError("--with compares two models and --checkpoints follows one; give one of them");
   if (of.has_reports() && !of.checkpoints.empty())
     throw UsageError(
         "--circuit, --retrieval and --aligners are of one model, and --checkpoints shows several; leave it "
         "out");
-  if (of.live && (!of.with.empty() || !of.checkpoints.empty()))
+  if (live.weights != LiveNumbers::kFile && !live.live)
+    throw UsageError("--live-weights is how a page holds its model; give --live, too");
+  if (live.live && (!of.with.empty() || !of.checkpoints.empty()))
     throw UsageError("--live puts one model into the page; leave out --with and --checkpoints");
   for (const auto& [flag, value] :
        {std::pair("--corpus-target", of.corpus_target), std::pair("--target-conllu", of.target_conllu),
@@ -224,12 +221,13 @@ void run(ViewFlags& flags) {
   if (!inputs.checkpoints.empty() && flags.texts.empty() && flags.input.empty())
     flags.texts.push_back(
         std::exchange(flags.model.path, inputs.checkpoints));  // the only argument is the text
-  check_inputs(inputs);
+  const LiveOptions& live = flags.shown->live;
+  check_inputs(inputs, live);
   std::vector<PageText> texts = texts_of(flags);
   std::optional<FilesCorpus> corpus;
   if (inputs.has_corpus()) corpus.emplace(corpus_files(inputs));
   ChangedHeads changed = changed_heads(flags.changes);
-  if (inputs.live) check_live(flags, changed);
+  if (live.live) check_live(flags, changed);
   ViewSettings settings = flags.shown.settings;
   settings.page.command = command_of(*flags.verb);
   settings.page.mode = !inputs.checkpoints.empty() ? PageMode::kTime
@@ -254,7 +252,7 @@ void run(ViewFlags& flags) {
                       texts);
   for (const RunToShow& shown : runs) {
     const ScoredModel model =
-        settings.run.importance ? load_scored(of(shown)) : ScoredModel(load_model(of(shown)));
+        settings.run.importance || live.live ? load_scored(of(shown)) : ScoredModel(load_model(of(shown)));
     changed.check(model.folder());
     if (!settings.page.head.empty()) model.folder().model->heads_named(HeadPattern(settings.page.head));
     Progress progress("measured", "sentences");
@@ -264,11 +262,10 @@ void run(ViewFlags& flags) {
     settings.run.circuit = settings.run.retrieval = settings.run.aligners = {};  // those of the first model
     run.update = shown.update;
     page.add_run(run, texts);
-    if (inputs.live)
-      page.add_live(live_elements({.name = shown.name,
-                                   .files = live_files(model.folder()),
-                                   .page = settings.page,
-                                   .run = settings.run}));
+    if (live.live)
+      page.add_live(live_elements(
+          model, texts,
+          {.name = shown.name, .weights = live.weights, .page = settings.page, .run = settings.run}));
   }
   const std::string html = page.html();
   write_text(flags.output, html);

@@ -19,7 +19,7 @@ constexpr const char *kInt8Method = "compressed-tensors", *kInt8Format = "int-qu
 [[noreturn]] void refuse_method(std::string_view name, const std::string& what) {
   throw FormatError(
       fmt::format("{}: {}: {}; of quantised weights in safetensors only integers of 8 bits with a scale for "
-                  "each row are read "
+                  "each row or group are read "
                   "(\"{}\", \"{}\"); take the model in F32, F16 or BF16, or as a .gguf file",
                   name, kQuantisation, what, kInt8Method, kInt8Format));
 }
@@ -36,6 +36,15 @@ void expect_field(const json& object, const char* field, const json& expected, s
 void expect_no_field(const json& object, const char* field, std::string_view path, std::string_view name) {
   if (object.contains(field) && !object.at(field).empty())  // null, [] and {} are empty
     refuse_method(name, fmt::format("{}{} is {}", path, field, json_excerpt(object.at(field))));
+}
+
+/// A scale for each row, or for each group of so many numbers of a row.
+void expect_strategy(const json& weights, const std::string& path, std::string_view name) {
+  const json strategy = weights.contains("strategy") ? weights.at("strategy") : json();
+  if (strategy != "group") return expect_field(weights, "strategy", "channel", path, name);
+  const json size = weights.contains("group_size") ? weights.at("group_size") : json();
+  if (!size.is_number_unsigned() || size == 0)
+    refuse_method(name, fmt::format("{}group_size is {}", path, json_excerpt(size)));
 }
 
 /// With '.' as itself: what stands between two points is a name of Python or a number.
@@ -70,14 +79,14 @@ bool says_int8(const json& config, std::string_view name) {
     expect_field(weights, "num_bits", 8, of_weights, name);
     expect_field(weights, "type", "int", of_weights, name);
     expect_field(weights, "symmetric", true, of_weights, name);
-    expect_field(weights, "strategy", "channel", of_weights, name);
+    expect_strategy(weights, of_weights, name);
     expect_field(weights, "dynamic", false, of_weights, name);
   }
   return true;
 }
 
 std::string with_int8_config(const std::string& config, std::span<const std::string> tensors,
-                             std::span<const std::string> prefixes) {
+                             std::span<const std::string> prefixes, std::optional<int64_t> group_size) {
   ordered_json targets = ordered_json::array();
   for (std::string_view module : tensors) {
     constexpr std::string_view kWeight = ".weight";
@@ -89,8 +98,12 @@ std::string with_int8_config(const std::string& config, std::span<const std::str
     }
     targets.push_back(target_pattern(module));
   }
-  const ordered_json weights = {{"num_bits", 8},         {"type", "int"},         {"symmetric", true},
-                                {"strategy", "channel"}, {"group_size", nullptr}, {"dynamic", false}};
+  ordered_json weights = {{"num_bits", 8},         {"type", "int"},         {"symmetric", true},
+                          {"strategy", "channel"}, {"group_size", nullptr}, {"dynamic", false}};
+  if (group_size) {
+    weights["strategy"] = "group";
+    weights["group_size"] = *group_size;
+  }
   // Without a format in the group the package takes its own first choice for weights alone, "pack-quantized".
   const ordered_json group = {{"targets", std::move(targets)},
                               {"format", kInt8Format},

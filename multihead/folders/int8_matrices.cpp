@@ -31,54 +31,83 @@ std::optional<std::vector<uint16_t>> as_float16(const std::vector<float>& scales
   return halves;
 }
 
+/// Blocks of Q8_0, each its scale and its integers. group: numbers of a scale, a multiple of a block's.
+std::vector<std::byte> q8_0_blocks(const std::byte* integers, std::span<const uint16_t> scales,
+                                   int64_t group) {
+  constexpr BlockLayout kLayout = block_layout(BlockType::kQ8_0);
+  const int64_t each = group / kInt8Block;
+  std::vector<std::byte> blocks(scales.size() * static_cast<size_t>(each * kLayout.bytes));
+  std::byte* to = blocks.data();
+  for (const uint16_t scale : scales) {
+    for (int64_t i = 0; i < each; ++i, to += kLayout.bytes, integers += kInt8Block) {
+      std::memcpy(to, &scale, sizeof scale);
+      std::memcpy(to + sizeof scale, integers, kInt8Block);
+    }
+  }
+  return blocks;
+}
+
 /// The rows of a matrix of integers, times their scales.
 class Int8Rows final : public NumberSource {
  public:
-  Int8Rows(SafetensorsFile::Mapped integers, std::vector<float> scales, int64_t cols)
-      : integers_(std::move(integers)), scales_(std::move(scales)), cols_(cols) {
-    auto halves = cols % kInt8Block == 0 ? as_float16(scales_) : std::nullopt;
+  /// scales: as many for each row.
+  Int8Rows(SafetensorsFile::Mapped integers, std::vector<float> scales, int64_t rows, int64_t cols)
+      : integers_(std::move(integers)),
+        scales_(std::move(scales)),
+        rows_(rows),
+        cols_(cols),
+        group_(cols * rows / std::ssize(scales_)) {
+    auto halves = group_ % kInt8Block == 0 ? as_float16(scales_) : std::nullopt;
     if (!halves) return;
-    blocks_ = {.data = integers_.data,
-               .type = BlockType::kQ8_0,
-               .rows = std::ssize(scales_),
-               .cols = cols,
-               .scales = *std::move(halves)};
+    blocks_ = {.data = integers_.data, .type = BlockType::kQ8_0, .rows = rows, .cols = cols};
+    if (group_ == cols) {
+      blocks_->scales = *std::move(halves);
+    } else {
+      grouped_ = q8_0_blocks(integers_.data, *halves, group_);
+      blocks_->data = grouped_.data();
+      release();
+    }
   }
 
   void read_rows(int64_t begin, int64_t end, float* to) const override {
-    for (int64_t row = begin; row < end; ++row) {
-      const std::byte* const from = integers_.data + row * cols_;
-      const float scale = scales_[static_cast<size_t>(row)];
-      for (int64_t j = 0; j < cols_; ++j) *to++ = scale * static_cast<float>(std::bit_cast<int8_t>(from[j]));
+    const std::byte* from = integers_.data + begin * cols_;
+    for (int64_t group = begin * (cols_ / group_); group < end * (cols_ / group_); ++group) {
+      const float scale = scales_[static_cast<size_t>(group)];
+      for (int64_t j = 0; j < group_; ++j) *to++ = scale * static_cast<float>(std::bit_cast<int8_t>(*from++));
     }
   }
   const BlockMatrix* blocks() const override { return blocks_ ? &*blocks_ : nullptr; }
   void release() const override {
-    if (integers_.in_file) release_mapped(integers_.data, scales_.size() * static_cast<size_t>(cols_));
+    if (integers_.in_file) release_mapped(integers_.data, static_cast<size_t>(rows_ * cols_));
   }
 
  private:
   SafetensorsFile::Mapped integers_;
   std::vector<float> scales_;
-  int64_t cols_;
+  int64_t rows_, cols_;
+  int64_t group_;                   // numbers of a scale
+  std::vector<std::byte> grouped_;  // of several groups in a row: the blocks, which the file does not have
   std::optional<BlockMatrix> blocks_;
 };
 
-/// The matrix that two tensors stand for. not_finite counts all numbers of a row whose scale is not.
+/// The matrix that two tensors stand for. not_finite counts all numbers of a scale that is not.
 FileTensor int8_matrix(const TensorFiles& files, const std::string& name, const std::string& scale_name) {
   const FileTensor &integers = files.tensor(name), &scale = files.tensor(scale_name);
   const int64_t rows = integers.shape[0], cols = integers.shape[1];
-  if (scale.shape != std::vector<int64_t>{rows, 1} || !scale.numbers) {
-    throw FormatError(fmt::format("{}: {}: expected numbers [{},1], one for each row of {}, got {} [{}]",
-                                  files.name(), scale_name, rows, name, scale.type,
-                                  fmt::join(scale.shape, ",")));
+  const int64_t groups = scale.shape.size() == 2 && scale.shape[0] == rows ? scale.shape[1] : 0;
+  if (groups < 1 || cols < 1 || cols % groups != 0 || rows < 1 || !scale.numbers) {
+    throw FormatError(fmt::format(
+        "{}: {}: expected numbers [{},1], one for each row of {} [{},{}], or [{},N] of groups in a "
+        "row, got {} [{}]",
+        files.name(), scale_name, rows, name, rows, cols, rows, scale.type, fmt::join(scale.shape, ",")));
   }
-  FileTensor matrix{.shape = integers.shape,
-                    .type = integers.type,
-                    .bytes = integers.bytes + scale.bytes,
-                    .numbers = nullptr,
-                    .not_finite = [of_scale = scale.not_finite, cols] { return cols * of_scale(); }};
-  matrix.convert(std::make_shared<Int8Rows>(integers.integers(), files.floats(scale_name), cols));
+  FileTensor matrix{
+      .shape = integers.shape,
+      .type = integers.type,
+      .bytes = integers.bytes + scale.bytes,
+      .numbers = nullptr,
+      .not_finite = [of_scale = scale.not_finite, group = cols / groups] { return group * of_scale(); }};
+  matrix.convert(std::make_shared<Int8Rows>(integers.integers(), files.floats(scale_name), rows, cols));
   return matrix;
 }
 
@@ -98,11 +127,11 @@ TensorFiles with_int8_matrices(const TensorFiles& files) {
   TensorFiles found(std::move(tensors), files.name());
   for (const std::string& remark : files.remarks()) found.add_remark(remark);
   if (large > 0) {
-    found.add_remark(
-        fmt::format("{}: {} of the matrices of integers have scales that are no float16, or rows that are no "
-                    "multiple of {}: they "
-                    "take 4 bytes a number in memory",
-                    files.name(), large, kInt8Block));
+    found.add_remark(fmt::format(
+        "{}: {} of the matrices of integers have scales that are no float16, or rows or groups that "
+        "are no multiple of {}: they "
+        "take 4 bytes a number in memory",
+        files.name(), large, kInt8Block));
   }
   return found;
 }

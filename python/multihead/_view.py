@@ -70,6 +70,8 @@ def view(
     importance: bool = True,
     source_language: str | None = None,
     target_language: str | None = None,
+    live: bool = False,
+    live_weights: str = "file",
     # end of settings
     target: str | Iterable[str] = (),
     corpus_text: Texts = None,
@@ -80,7 +82,6 @@ def view(
     circuit: Report = None,
     retrieval: Report = None,
     aligners: Report = None,
-    live: bool = False,
     height: int = 720,
     progress: Progress = False,
 ) -> Page:
@@ -99,13 +100,15 @@ def view(
         importance: importance, attribution, contributions and lens, which take longest.
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.
+        live: put the model into the page, which then answers on texts and with heads that the reader chooses. UsageError where the
+            page becomes larger than `max_size`.
+        live_weights: "file", "float16" or "int8": how the page holds the model's weights, as the file has them, or rounded, which
+            makes it smaller. It says how far the rounded model is from that of the file; UsageError where that is too far.
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
         circuit, retrieval, aligners: what `multihead.heads.circuit`, `retrieval` and `alignment(gold=False)` gave of this model,
             its report or a file of it.
-        live: put the model into the page, which then answers on texts and with heads that the reader chooses. UsageError where the
-            page becomes larger than `max_size`.
         height: pixels in a notebook.
     """
     texts, _ = text_or_list(text, "text")
@@ -124,6 +127,6 @@ def view(
         page, title = model._native.view(
             texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)",
             settings=chosen, circuit=_report(circuit, "circuit"), retrieval=_report(retrieval, "retrieval"),
-            aligners=_report(aligners, "aligners"), live=live, edits=edits, progress=count,
+            aligners=_report(aligners, "aligners"), edits=edits, progress=count,
         )  # fmt: skip
     return Page(page, title, height)

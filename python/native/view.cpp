@@ -36,7 +36,7 @@ std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines&
                                          const Corpus* corpus, const std::string& name,
                                          const std::string& command, const std::string& settings,
                                          const GivenReport& circuit, const GivenReport& retrieval,
-                                         const GivenReport& aligners, bool live, Edits* edits,
+                                         const GivenReport& aligners, Edits* edits,
                                          const std::function<void(int64_t)>& progress) {
   if (texts.empty()) throw UsageError("`texts`: give a text to look at");
   if (!targets.empty() && targets.size() != texts.size())
@@ -64,13 +64,17 @@ std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines&
     run.sites = sites_of(edits, loaded);
     run.remark = warn;
     run.progress = progress;
-    if (live && run.sites != nullptr)
+    const LiveOptions& live = shown.live;
+    if (live.weights != LiveNumbers::kFile && !live.live)
+      throw UsageError("`live_weights` is how a page holds its model; give `live=True`, too");
+    if (live.live && run.sites != nullptr)
       throw UsageError("`live`: the reader changes heads on the page; leave out what changes them here");
     HeadsPage page(shown.page);
-    page.add_run(page_run(run.importance ? loaded.scored() : loaded.unscored(), read, run), read);
-    if (live)
-      page.add_live(live_elements(
-          {.name = name, .files = live_files(loaded.folder()), .page = shown.page, .run = run}));
+    const ScoredModel& model = run.importance || live.live ? loaded.scored() : loaded.unscored();
+    page.add_run(page_run(model, read, run), read);
+    if (live.live)
+      page.add_live(live_elements(model, read,
+                                  {.name = name, .weights = live.weights, .page = shown.page, .run = run}));
     return std::pair(page.html(), page.title());
   });
 }
@@ -86,8 +90,7 @@ void add_view(nb::module_& module, nb::class_<LoadedModel>& model) {
       },
       "path"_a, "text"_a);
   model.def("view", view, "texts"_a, nb::kw_only(), "targets"_a, "corpus"_a.none(), "name"_a, "command"_a,
-            "settings"_a, "circuit"_a, "retrieval"_a, "aligners"_a, "live"_a, "edits"_a.none(),
-            "progress"_a.none());
+            "settings"_a, "circuit"_a, "retrieval"_a, "aligners"_a, "edits"_a.none(), "progress"_a.none());
 }
 
 }  // namespace mh::python

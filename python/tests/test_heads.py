@@ -336,6 +336,12 @@ def test_pages_hold_the_model(demo: mh.Model) -> None:
     live = mh.view(demo, "two dogs run .", importance=False, live=True)
     assert 'id="live"' in live.html and 'id="live"' not in plain.html
     assert "worker-src blob:" in live.html and "worker-src" not in plain.html
+    rounded = mh.view(demo, "two dogs run .", importance=False, live=True, live_weights="int8", max_size=3)
+    assert len(rounded.html) < 0.6 * len(live.html) and '"weights":{"as":"int8","difference":0.00' in rounded.html
+    with pytest.raises(mh.UsageError, match="more than 3; give `live_weights` int8 .*, or a larger `max_size`"):
+        mh.view(demo, "two dogs run .", importance=False, live=True, max_size=3)
+    with pytest.raises(mh.UsageError, match="`live_weights` is how a page holds its model; give `live=True`, too"):
+        mh.view(demo, "two dogs run .", importance=False, live_weights="int8")
     with pytest.raises(mh.UsageError, match="more than 1; give a smaller model, or a larger `max_size`"):
         mh.view(demo, "two dogs run .", importance=False, live=True, max_size=1)
     with demo.edit(mute=["encoder.0.self_attention.1"]), pytest.raises(mh.UsageError, match="`live`: the reader changes heads"):

@@ -233,6 +233,12 @@ TEST(View, RefusesInOneLineAndWritesNothing) {
            std::pair("view demo 'a cat .' --live --mute 'encoder.*'", "leave out what changes them here"),
            std::pair("view demo 'a cat .' --live --precision fast", "leave out --precision"),
            std::pair("view demo 'a cat .' --live --no-importance --max-size 1", "give a smaller model"),
+           std::pair("view demo 'a cat .' --live --no-importance --max-size 3",
+                     "more than 3; give --live-weights int8 (2."),
+           std::pair("view demo 'a cat .' --live --no-importance --max-size 4",
+                     "MB) or --live-weights int8 (2."),
+           std::pair("view demo 'a cat .' --live-weights int8", "give --live, too"),
+           std::pair("view demo 'a cat .' --live --live-weights int4", "file|float16|int8"),
            std::pair("view 'a cat .' --checkpoints demo --aligners a.json", "--checkpoints shows several"),
        }) {
     const ToolResult result = run_tool(command + page);

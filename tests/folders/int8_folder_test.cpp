@@ -1,4 +1,4 @@
-// Folders whose matrices are integers of 8 bits with a scale for each row.
+// Folders whose matrices are integers of 8 bits with a scale for each row, or for each group of a row's numbers.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/block_parts.h"
 #include "multihead/base/error.h"
 #include "multihead/base/stored_matrix.h"
 #include "multihead/folders/int8_matrices.h"
@@ -227,7 +228,8 @@ TEST_F(Int8Folder, OtherMethodsAreRefusedByName) {
     expect([&](json& said) { said["config_groups"]["group_0"]["weights"][field] = value; }, part);
   };
   in_weights("num_bits", 4, "\"group_0\".weights.num_bits is 4, not 8");
-  in_weights("strategy", "group", "weights.strategy is \"group\"");
+  in_weights("strategy", "tensor", "weights.strategy is \"tensor\"");
+  in_weights("strategy", "group", "weights.group_size is null");
   in_weights("symmetric", false, "weights.symmetric is false");
   in_weights("type", "float", "weights.type is \"float\"");
   in_weights("dynamic", true, "weights.dynamic is true");
@@ -266,6 +268,54 @@ TEST_F(Int8Folder, ScalesThatAreNoFloat16AreExactAndNamed) {
   });
 }
 
+/// Integers of 3 rows of 96 numbers with `groups` scales a row, each 1/8 of its number.
+TensorFiles grouped(int64_t groups) {
+  std::string data;
+  for (int i = 0; i < 3 * 96; ++i) data += static_cast<char>(i % 251 - 125);
+  std::vector<TensorEntry> entries = {
+      {.name = "w", .dtype = DType::kI8, .shape = {3, 96}, .end = data.size()}};
+  for (int64_t i = 0; i < 3 * groups; ++i) {
+    const uint16_t half = to_float16(0.125f * static_cast<float>(i + 1));
+    data.append(reinterpret_cast<const char*>(&half), sizeof half);
+  }
+  entries.push_back({.name = "w_scale",
+                     .dtype = DType::kF16,
+                     .shape = {3, groups},
+                     .begin = entries[0].end,
+                     .end = data.size()});
+  return TensorFiles(SafetensorsFile::from_bytes(safetensors_header(entries) + data, "memory"), "memory");
+}
+
+TEST(Int8Matrices, HaveScalesOfGroups) {
+  for (const int64_t groups : {int64_t{1}, int64_t{3}, int64_t{6}}) {
+    const TensorFiles read = with_int8_matrices(grouped(groups));
+    const std::vector<float> numbers = read.floats("w");
+    ASSERT_EQ(numbers.size(), 3u * 96);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const size_t group = i / (96 / static_cast<size_t>(groups));
+      ASSERT_EQ(numbers[i], (static_cast<int>(i % 251) - 125) * 0.125f * static_cast<float>(group + 1))
+          << groups << " " << i;
+    }
+    // Groups of 16 numbers are no blocks.
+    const NumberSource& source = *read.tensor("w").source;
+    EXPECT_EQ(source.blocks() == nullptr, groups == 6);
+    EXPECT_EQ(read.remarks().size(), groups == 6 ? 1u : 0u);
+    std::vector<float> row(96);
+    source.read_rows(1, 2, row.data());
+    EXPECT_TRUE(std::equal(row.begin(), row.end(), numbers.begin() + 96)) << groups;
+    if (source.blocks() == nullptr) continue;
+    EXPECT_EQ(source.blocks()->scales.empty(), groups == 3);
+    for (int64_t i = 0; i < 96; ++i) {
+      const BlockParts parts = BlockParts::of(*source.blocks(), 2, i / 32);
+      EXPECT_EQ(parts.scale() * static_cast<float>(int{parts.q[i % 32]} - 128),
+                numbers[static_cast<size_t>(2 * 96 + i)])
+          << groups << " " << i;
+    }
+  }
+  test::expect_one_line_error([] { with_int8_matrices(grouped(5)); },
+                              "w_scale: expected numbers [3,1], one for each row of w [3,96]", "5 groups");
+}
+
 TEST_F(Int8Folder, ScalesOfAnotherShapeOrTypeAreRefused) {
   const std::filesystem::path path = folder / "model.safetensors";
   const std::string whole = read_file(path);
@@ -278,9 +328,10 @@ TEST_F(Int8Folder, ScalesOfAnotherShapeOrTypeAreRefused) {
     write_file_atomically(path, changed);
   };
   with("[96,1]", "[1,96]");
-  expect_refused(some + "_scale: expected numbers [96,1], one for each row of " + some + ", got F32 [1,96]");
+  expect_refused(some + "_scale: expected numbers [96,1], one for each row of " + some +
+                 " [96,96], or [96,N] of groups in a row, got F32 [1,96]");
   with("\"F32\"", "\"I32\"");
-  expect_refused("_scale: expected numbers [96,1], one for each row of " + some + ", got I32 [96,1]");
+  expect_refused("[96,N] of groups in a row, got I32 [96,1]");
   with("_scale\"", "_scalf\"");
   expect_refused("type of " + some + ": expected F32, F16 or BF16, got I8");
 }

@@ -1,12 +1,14 @@
 // The library as WebAssembly, in Node, beside the tool: MULTIHEAD_WASM is the folder of multihead.js and .wasm
 // (scripts/wasm), and MULTIHEAD_TOOL the tool. Without them these tests are left out.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { inflateSync } from "node:zlib";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Changes, Library, type ModuleFactory, Refused } from "../src/live/library";
+import { readPayload } from "../src/live/payload";
 
 const wasm = process.env.MULTIHEAD_WASM ?? "";
 const tool = process.env.MULTIHEAD_TOOL ?? "";
@@ -53,6 +55,29 @@ function file(text: string[]): string {
 function expectNear(found: number[], wanted: number[], within: number): void {
   expect(found.length).toBe(wanted.length);
   for (const [i, one] of wanted.entries()) expect(Math.abs((found[i] ?? Number.NaN) - one)).toBeLessThan(within);
+}
+
+/** A folder of the files that a live page of a model holds. */
+function folderInPage(...flags: string[]): string {
+  const to = mkdtempSync(join(tmpdir(), "multihead-"));
+  const page = join(to, "page.html");
+  run("view", ...flags, "--live", "--no-importance", "-o", page);
+  const html = readFileSync(page, "latin1");
+  const between = (open: string) =>
+    html
+      .split(open)
+      .slice(1)
+      .map((rest) => rest.slice(0, rest.indexOf("</script>")));
+  const [said = ""] = between('<script id="live" type="application/json">');
+  const parts = between('<script class="live" type="text/plain">');
+  for (const { name, bytes, parts: count } of readPayload(said).files) {
+    const whole = inflateSync(Buffer.from(parts.splice(0, count).join(""), "base64"));
+    expect(whole.length, name).toBe(bytes);
+    if (name === "multihead.wasm") continue;
+    mkdirSync(dirname(join(to, "model", name)), { recursive: true });
+    writeFileSync(join(to, "model", name), whole);
+  }
+  return join(to, "model");
 }
 
 async function loaded(): Promise<Library> {
@@ -125,6 +150,20 @@ describe.skipIf(wasm === "" || tool === "")("the library as WebAssembly", () => 
     library.call("close", one.model);
   });
 
+  it.each(["float16", "int8"])("computes with weights that a page holds as %s what the tool does", (as) => {
+    const folder = folderInPage("demo", texts[0] ?? "", "--live-weights", as);
+    const source = file(texts);
+    const wanted = lines(run("translate", "--model", folder, "-i", source));
+    const one = library.open("rounded", filesOf(folder));
+    const scored = (model: number) => library.call("score", model, { texts, targets: wanted }).log_probabilities;
+    expect(library.call("translate", one.model, { texts }).translations.map((best) => best[0]?.text)).toEqual(wanted);
+    const per_token = lines(run("score", folder, "--source", source, "--target", file(wanted), "--per-token"));
+    for (const [i, line] of per_token.entries())
+      expectNear(scored(one.model)[i] ?? [], line.split(/\s+/).map(Number).slice(1), 1e-4);
+    expect(scored(one.model)).not.toEqual(scored(model));
+    library.call("close", one.model);
+  });
+
   it("leaves products of integers to the tool", () => {
     const files = filesOf(demo);
     for (const precision of ["near", "fast", "fast:int8-plain"])
@@ -163,8 +202,9 @@ describe.skipIf(wasm === "" || tool === "")("the library as WebAssembly", () => 
     expect(bytes()).toBe(before);
   });
 
-  it.skipIf(models === "")("embeds as the tool does", () => {
-    const path = join(models, "minilm");
+  it.skipIf(models === "").each(["file", "int8"])("embeds as the tool does, with weights as %s", (as) => {
+    const minilm = join(models, "minilm");
+    const path = as === "file" ? minilm : folderInPage(minilm, texts[0] ?? "", "--live-weights", as);
     const wanted = lines(run("embed", path, "-i", file(texts), "--format", "jsonl")).map(
       (line) => (JSON.parse(line) as { vector: number[] }).vector,
     );

@@ -162,12 +162,16 @@ describe("the live page in words", () => {
     expect(stateInWords({ is: "opening", share: 0.25 }, 0)).toContain("25 %");
     expect(stateInWords({ is: "failed", why: "no." }, 0)).toBe("no.");
     expect(stateInWords({ is: "ready", about: about("causal") }, 12.4)).toContain("12 ms");
-    expect(weightsInWords({ as: "those of the file", difference: null, cosine: null })).toBe(
+    expect(weightsInWords({ as: "file", difference: null, cosine: null, texts: 0 })).toBe(
       "The model's weights are those of the file.",
     );
-    expect(weightsInWords({ as: "int8", difference: 0.004, cosine: 0.99951 })).toBe(
-      "The model's weights are int8; logits differ by at most 0.4 % of their range; vectors have a cosine of at " +
-        "least 0.99951 with those of the file.",
+    expect(weightsInWords({ as: "float16", difference: 0.00401, cosine: null, texts: 1 })).toBe(
+      "The model's weights are rounded to 16 bits a number: on the text that was recorded, logits differ by at most " +
+        "0.41 % of their range from those of the file.",
+    );
+    expect(weightsInWords({ as: "int8", difference: null, cosine: 0.999519, texts: 100 })).toBe(
+      "The model's matrices are rounded to 8 bits a number: on 100 texts, vectors have a cosine of at least 0.99951 " +
+        "with those of the file.",
     );
   });
 });
@@ -344,7 +348,7 @@ const payload = {
     { name: "multihead.wasm", bytes: 5, parts: 1 },
     { name: "config.json", bytes: 3, parts: 2 },
   ],
-  weights: { as: "those of the file", difference: null, cosine: null },
+  weights: { as: "file", difference: null, cosine: null, texts: 0 },
   page: {},
   run: { importance: true },
 };

@@ -229,7 +229,7 @@ TEST(HeadsPage, LeavesThePageAroundItsDataAsItIs) {
   HeadsPage live({});
   live.add_run({.name = "demo", .folder = &folder, .evidence = evidence_of(folder, {{"a cat runs ."}})},
                {{"a cat runs ."}});
-  live.add_live("<p>live</p>");
+  live.add_live({.html = "<p>live</p>"});
   EXPECT_THAT(live.html(),
               testing::StartsWith(around[0] + " 'wasm-unsafe-eval'; worker-src blob:" + around[1]));
   EXPECT_THAT(live.html(), testing::EndsWith(around[2] + "<p>live</p>" + around[3]));

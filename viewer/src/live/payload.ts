@@ -1,5 +1,5 @@
 // The model inside the page: what the elements of a live page hold (docs/file-formats.md, "A live page").
-import { BadPage, count, type Figure, fields, figure, listOf, type Reader, record, text } from "../reader";
+import { BadPage, count, type Figure, fields, figure, listOf, oneOf, type Reader, record, text } from "../reader";
 
 /** A file of the model, or the library itself, deflated and cut into elements of base64. */
 export interface LiveFile {
@@ -12,12 +12,13 @@ export interface LiveFile {
 
 /** How the weights in the page differ from those in the file. */
 export interface LiveWeights {
-  /** "those of the file", "int8" */
-  as: string;
+  as: "file" | "float16" | "int8";
   /** The largest difference of a logit, as a share of the range of the logits; null: there is none, or no logits. */
   difference: Figure;
   /** The least cosine of sentence vectors; null: there is none. */
   cosine: Figure;
+  /** On how many texts they were compared. */
+  texts: number;
 }
 
 export interface Payload {
@@ -37,7 +38,12 @@ const settings: Reader<object> = (value, where) => fields(value, where);
 const payload = record<Payload>({
   name: text,
   files: listOf(record<LiveFile>({ name: text, bytes: count, parts: count })),
-  weights: record<LiveWeights>({ as: text, difference: figure, cosine: figure }),
+  weights: record<LiveWeights>({
+    as: oneOf("file", "float16", "int8"),
+    difference: figure,
+    cosine: figure,
+    texts: count,
+  }),
   page: settings,
   run: settings,
 });

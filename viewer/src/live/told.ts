@@ -1,6 +1,6 @@
 // The live page in words and figures: pure functions from what it knows to what it shows.
 import { bandsOfHeads, type PartBand } from "../contributions";
-import { figure, findHead, headNames, percent, shown, visible } from "../names";
+import { figure, findHead, headNames, percent, shown } from "../names";
 import { titleOfNode } from "../node";
 import type { Run } from "../page";
 import type { Scored } from "../written";
@@ -81,11 +81,19 @@ export function stateInWords(state: State, milliseconds: number): string {
 }
 
 /** How near the model in the page is to the one of the file. */
-export function weightsInWords({ as, difference, cosine }: LiveWeights): string {
-  const parts = [`The model's weights are ${visible(as)}`];
-  if (difference !== null) parts.push(`logits differ by at most ${percent(difference)} of their range`);
-  if (cosine !== null) parts.push(`vectors have a cosine of at least ${cosine.toFixed(5)} with those of the file`);
-  return `${parts.join("; ")}.`;
+export function weightsInWords({ as, difference, cosine, texts }: LiveWeights): string {
+  if (as === "file") return "The model's weights are those of the file.";
+  const to =
+    as === "int8"
+      ? "The model's matrices are rounded to 8 bits a number"
+      : "The model's weights are rounded to 16 bits a number";
+  const on = texts === 1 ? "on the text that was recorded" : `on ${texts} texts`;
+  const by: string[] = [];
+  // Numbers of either end of a range round to the worse side.
+  if (difference !== null)
+    by.push(`logits differ by at most ${(Math.ceil(1e4 * difference) / 100).toFixed(2)} % of their range`);
+  if (cosine !== null) by.push(`vectors have a cosine of at least ${(Math.floor(1e5 * cosine) / 1e5).toFixed(5)}`);
+  return `${to}: ${on}, ${by.join(", and ")} ${difference === null ? "with" : "from"} those of the file.`;
 }
 
 /** Heads of the same attention: a layer. */

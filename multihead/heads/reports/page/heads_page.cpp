@@ -272,20 +272,25 @@ std::string HeadsPage::data() const {
 }
 
 std::string HeadsPage::html() const {
-  std::string html = page_with(data(), live_);
-  const auto megabytes = [](const std::string& text) { return static_cast<double>(text.size()) / (1 << 20); };
-  if (html.size() > options_.most_bytes()) {
-    if (live_.empty())
-      throw UsageError(
-          fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no `walk`, or a "
-                      "larger `max_size`",
-                      megabytes(html), options_.most_megabytes));
+  std::string html = page_with(data(), live_.html);
+  const auto megabytes = [](size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  if (html.size() <= options_.most_bytes()) return html;
+  if (live_.html.empty())
     throw UsageError(
-        fmt::format("the page has {:.1f} MB, {:.1f} of them the model, more than {}; give a smaller model, "
-                    "or a larger `max_size`",
-                    megabytes(html), megabytes(live_), options_.most_megabytes));
+        fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no `walk`, or a "
+                    "larger `max_size`",
+                    megabytes(html.size()), options_.most_megabytes));
+  std::string fits;
+  for (const auto& [weights, bytes] : live_.smaller) {
+    const size_t page = html.size() - live_.html.size() + bytes;
+    if (page <= options_.most_bytes())
+      fits += fmt::format("{}`live_weights` {} ({:.1f} MB)", fits.empty() ? "" : " or ", weights,
+                          megabytes(page));
   }
-  return html;
+  throw UsageError(fmt::format(
+      "the page has {:.1f} MB, {:.1f} of them the model, more than {}; give {}, or a larger `max_size`",
+      megabytes(html.size()), megabytes(live_.html.size()), options_.most_megabytes,
+      fits.empty() ? "a smaller model" : fits));
 }
 
 }  // namespace mh

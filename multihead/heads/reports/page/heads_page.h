@@ -80,6 +80,13 @@ struct HeadsPageOptions {
   }
 };
 
+/// The model itself, as elements of a page (live_model.h makes them).
+struct LiveElements {
+  std::string html = {};
+  /// The bytes that they would have at most with other weights (live_weights.h), where these are fewer, by the weights' name.
+  std::vector<std::pair<std::string, size_t>> smaller = {};
+};
+
 class HeadsPage {
  public:
   explicit HeadsPage(HeadsPageOptions options);
@@ -90,9 +97,10 @@ class HeadsPage {
   /// what to leave out; FormatError on an empty text and on another number of attributions, contributions or lenses than of texts; and as observe_text()
   /// does.
   void add_run(const PageRun& run, const std::vector<PageText>& texts);
-  /// Puts the model itself into the page (live_model.h), which then answers.
-  void add_live(std::string elements) { live_ = std::move(elements); }
-  /// Throws UsageError on a head that the model does not have, when there is no run, and when the page has more than most_megabytes.
+  /// Puts the model itself into the page, which then answers.
+  void add_live(LiveElements elements) { live_ = std::move(elements); }
+  /// Throws UsageError on a head that the model does not have, when there is no run, and when the page has more than most_megabytes, saying
+  /// which weights of the model in it would make it fit.
   std::string html() const;
   /// What html() has of the models and texts, packed as docs/file-formats.md says: a page that is open already may show it. Throws likewise.
   std::string data() const;
@@ -103,7 +111,7 @@ class HeadsPage {
   struct Data;
   HeadsPageOptions options_;
   std::unique_ptr<Data> data_;
-  std::string live_;
+  LiveElements live_;
 };
 
 }  // namespace mh

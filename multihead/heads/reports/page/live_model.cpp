@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +48,20 @@ size_t add_parts(std::string& elements, std::string_view bytes) {
   return parts;
 }
 
+/// The texts on which a model with rounded weights is compared: those of the page, and of a model whose vectors alone are compared, which
+/// takes no time, up to 100 sentences of the corpus.
+HeadsText compared_texts(const ScoredModel& model, const std::vector<PageText>& texts,
+                         const PageRunOptions& run) {
+  HeadsText compared = corpus_text(texts);
+  if (run.corpus == nullptr || !model.folder().gives_vectors_alone()) return compared;
+  constexpr size_t kSentences = 100;
+  run.corpus->restart();
+  const std::vector<std::string> sentences = run.corpus->next().sources;
+  compared.sources.insert(compared.sources.end(), sentences.begin(),
+                          sentences.begin() + std::min(kSentences, sentences.size()));
+  return compared;
+}
+
 HeadsJson settings_json(const auto& settings) {
   return HeadsJson::parse(to_json(settings));
 }
@@ -72,7 +88,16 @@ LiveFiles live_files(const ModelFolder& folder) {
   return files;
 }
 
-std::string live_elements(const LiveModel& model) {
+LiveElements live_elements(const ScoredModel& model, const std::vector<PageText>& texts,
+                           const LiveModel& live) {
+  const LiveFiles exact = live_files(model.folder());
+  RoundingError error;
+  LiveFiles rounded;
+  if (live.weights != LiveNumbers::kFile) {
+    rounded = rounded_files(exact, live.weights);
+    error = rounding_error(model, rounded, compared_texts(model, texts, live.run), live.run.languages);
+    check_rounding(error, live.weights);
+  }
   const LivePageParts library = live_page_parts();
   std::string parts;
   HeadsJson files = HeadsJson::array();
@@ -80,21 +105,34 @@ std::string live_elements(const LiveModel& model) {
     files.push_back({{"name", name}, {"bytes", bytes.size()}, {"parts", add_parts(parts, bytes)}});
   };
   add("multihead.wasm", library.module);
-  for (const auto& [name, bytes] : model.files) add(name, bytes);
-  HeadsPageOptions page = model.page;
+  const size_t of_library = parts.size();
+  for (const auto& [name, bytes] : live.weights == LiveNumbers::kFile ? exact : rounded) add(name, bytes);
+  HeadsPageOptions page = live.page;
   page.most_megabytes = 1024;
-  const HeadsJson json{
-      {"schema", kLiveSchema},
-      {"name", model.name},
-      {"files", std::move(files)},
-      {"weights", {{"as", "those of the file"}, {"difference", nullptr}, {"cosine", nullptr}}},
-      {"page", settings_json(page)},
-      {"run", settings_json(model.run)}};
-  return fmt::format(
+  const HeadsJson json{{"schema", kLiveSchema},
+                       {"name", live.name},
+                       {"files", std::move(files)},
+                       {"weights",
+                        {{"as", name_of(live.weights, kLiveNumbersNames)},
+                         {"difference", json_or_null(error.of_logits)},
+                         {"cosine", json_or_null(error.cosine)},
+                         {"texts", error.texts}}},
+                       {"page", settings_json(page)},
+                       {"run", settings_json(live.run)}};
+  LiveElements elements;
+  elements.html = fmt::format(
       "<script id=\"live\" type=\"application/json\">{}</script>\n"
       "<script id=\"worker\" type=\"text/plain\">{}\n{}</script>\n{}",
       in_element(json.dump(-1, ' ', false, HeadsJson::error_handler_t::replace)), library.loader,
       library.worker, parts);
+  const size_t held = *rounded_bytes(exact, live.weights);
+  for (const auto& [name, numbers] : kLiveNumbersNames) {
+    const std::optional<size_t> bytes = rounded_bytes(exact, numbers);
+    if (bytes && *bytes < held)
+      elements.smaller.emplace_back(name,
+                                    elements.html.size() - (parts.size() - of_library) + *bytes / 3 * 4);
+  }
+  return elements;
 }
 
 }  // namespace mh

@@ -1,23 +1,22 @@
 // The model inside a page (`multihead view --live`): its files, the library as WebAssembly and the worker that runs it, as elements of
 // the page. docs/file-formats.md, "A live page", describes them; viewer/src/live/ reads them.
 //
-//   page.add_live(mh::live_elements({.name = "demo", .files = mh::live_files(folder)}));
+//   page.add_live(mh::live_elements(model, texts, {.name = "demo"}));
 #pragma once
 
-#include <map>
 #include <string>
+#include <vector>
 
-#include "multihead/folders/model_folder.h"
+#include "multihead/folders/scored_model.h"
+#include "multihead/heads/reports/page/heads_page.h"
+#include "multihead/heads/reports/page/live_weights.h"
 #include "multihead/heads/reports/page/page_run.h"
 
 namespace mh {
 
-/// Its files by their names, as load_scored_model() reads them.
-using LiveFiles = std::map<std::string, std::string>;
-
 struct LiveModel {
   std::string name;  // of its folder
-  LiveFiles files;
+  LiveNumbers weights = LiveNumbers::kFile;
   HeadsPageOptions page = {};  // with which the page of another text is made; its largest size does not count
   PageRunOptions run = {};
 };
@@ -26,7 +25,10 @@ struct LiveModel {
 /// beside its weights, a GGUF model in several files, a Transformer in a folder of its own; and FileError.
 LiveFiles live_files(const ModelFolder& folder);
 
-/// The elements, deflated and in base64.
-std::string live_elements(const LiveModel& model);
+/// The elements, deflated and in base64. With rounded weights the page says how far the model is from that of the file: on its texts,
+/// of a model that gives vectors alone on up to 100 sentences of the corpus (PageRunOptions), too. Throws as live_files(),
+/// rounded_files(), rounding_error() and check_rounding() do.
+LiveElements live_elements(const ScoredModel& model, const std::vector<PageText>& texts,
+                           const LiveModel& live);
 
 }  // namespace mh

@@ -10,6 +10,7 @@
 #include "multihead/folders/scored_model.h"
 #include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/reports/page/heads_page.h"
+#include "multihead/heads/reports/page/live_weights.h"
 #include "multihead/text/text_languages.h"
 
 namespace mh {
@@ -57,11 +58,13 @@ struct PageRunOptions {
 struct ViewSettings {
   HeadsPageOptions page = {};
   PageRunOptions run = {};
+  LiveOptions live = {};
 
   template <class V>
   void visit(V& v) {
     page.visit(v);
     run.visit(v);
+    live.visit(v);
   }
 };
 
