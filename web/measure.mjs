@@ -1,7 +1,8 @@
-// node web/measure.mjs BUILD/wasm: the bytes of the module, as they are and compressed, and the milliseconds of calls (web/README.md).
+// node web/measure.mjs BUILD/wasm [MODEL ...]: the bytes of the module, as they are and compressed, and the milliseconds of calls
+// (web/README.md). MODEL: a folder of a sentence model, which embeds 32 tokens, or a .gguf file, which writes 32 tokens after a prompt.
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
 const folder = resolve(process.argv[2] ?? "build/wasm");
@@ -20,17 +21,29 @@ function call(name, given, model) {
   return found;
 }
 
-const demo = new URL("../share/demo/", import.meta.url);
-module.FS.mkdirTree("/demo");
-for (const file of readdirSync(demo)) module.FS.writeFile(`/demo/${file}`, readFileSync(new URL(file, demo)));
-const { model } = call("open", { path: "/demo" });
+/** Opens a folder or a file on disk. */
+function open(path) {
+  const to = `/${basename(path)}`;
+  if (path.endsWith(".gguf")) {
+    module.FS.writeFile(to, readFileSync(path));
+  } else {
+    for (const one of readdirSync(path, { recursive: true, withFileTypes: true })) {
+      if (!one.isFile()) continue;
+      const folder = one.parentPath.replace(path, to);
+      module.FS.mkdirTree(folder);
+      module.FS.writeFile(`${folder}/${one.name}`, readFileSync(join(one.parentPath, one.name)));
+    }
+  }
+  return call("open", { path: to });
+}
+const { model } = open(new URL("../share/demo", import.meta.url).pathname);
 
 /** The fastest and the median of so many calls, in milliseconds. */
-function time(calls, name, given) {
+function time(calls, name, given, of = model) {
   const each = [];
   for (let n = 0; n < calls; ++n) {
     const begun = performance.now();
-    call(name, given, model);
+    call(name, given, of);
     each.push(performance.now() - begun);
   }
   each.sort((a, b) => a - b);
@@ -45,3 +58,19 @@ console.log(time(200, "translate", { texts: [text] }));
 console.log(time(50, "observe", { text }));
 console.log(time(10, "importance", { texts: [text] }));
 console.log(time(3, "page", { texts: [text] }));
+
+for (const path of process.argv.slice(3).map((path) => resolve(path))) {
+  const opened = open(path);
+  const words = "the house is old and the dog sees a man who has read two books about it while he was in the city by the sea .";
+  const { ids } = call("tokens", { text: words }, opened.model);
+  if (opened.kind === "causal") {
+    const options = { max_new_tokens: 32 };
+    call("generate", { texts: [words], options: { max_new_tokens: 1 } }, opened.model);
+    const begun = performance.now();
+    call("generate", { texts: [words], options }, opened.model);
+    const seconds = (performance.now() - begun) / 1000;
+    console.log(`${basename(path)}: generate ${(32 / seconds).toFixed(1)} tokens/s after a prompt of ${ids.length}`);
+  } else {
+    console.log(`${basename(path)}: ${ids.length} tokens, ${time(30, "embed", { texts: [words] }, opened.model)}`);
+  }
+}

@@ -1,4 +1,4 @@
-// The page of the demonstration's translator: what `multihead view` would write of it, with the corpus's trees and
+// The page of the demonstration's translator: what `multihead view --live` would write of it, with the corpus's trees and
 // alignments.
 #pragma once
 
