@@ -128,8 +128,10 @@ void run(const Verb& verb, DemoSettings& settings) {
   const std::string program = this_program(), model = shell_word((settings.folder / "model").string()),
                     trees = shell_word((settings.folder / "corpus" / "test.en.conllu").string());
   const DemoPage page = write_demo_page(settings, result);
-  text += fmt::format("\nSee its heads, and try it without them: open {} in a browser; the\n"
-      "translator is in the page, and answers there.\n  {}\n", page.file.string(), page.title);
+  text += fmt::format(
+      "\nSee its heads, and try it without them: open {} in a browser; the\n"
+      "translator is in the page, and answers there.\n  {}\n",
+      page.file.string(), page.title);
   text += fmt::format(
       "\nThe model is in {0} ({1:.0f} s in all). Go on with\n"
       "  echo 'the small dog sees a cat .' | {2} translate {0}\n"
