@@ -50,6 +50,9 @@ TEST_F(WebCalls, TranslatesAsTheLibraryDoes) {
   const json found = demo("translate", {{"texts", kTexts}});
   const std::vector<std::string> wanted = translate_text(folder_, kTexts);
   for (size_t i = 0; i < kTexts.size(); ++i) EXPECT_EQ(found["translations"][i][0]["text"], wanted[i]);
+  EXPECT_TRUE(found["remarks"].empty());
+  EXPECT_THAT(demo("translate", {{"texts", {"the zebra eats"}}})["remarks"].dump(),
+              HasSubstr("e.g. 'zebra'"));
 }
 
 TEST_F(WebCalls, ChangesHeadsAsSiteValuesDo) {

@@ -135,16 +135,16 @@ export function live(open: Open, browser: string): void {
       "all heads left out",
       () => {
         const text = document.querySelector<HTMLElement>(".left-out")?.innerText ?? "";
-        return /Most is lost/.test(text) ? text : null;
+        return /Most (is lost|changes) /.test(text) ? text : null;
       },
       null,
     );
     expect(result, tab.where).toMatch(/^(You guessed right\. )?Most is lost without .*: /);
     const losses = await tab.evaluate(
       () =>
-        [...document.querySelectorAll<HTMLElement>(".living [data-head][data-loss]")].map((one) => [
+        [...document.querySelectorAll<HTMLElement>(".living [data-head][data-change]")].map((one) => [
           one.dataset.head ?? "",
-          Number(one.dataset.loss),
+          -Number(one.dataset.change),
         ]),
       null,
     );

@@ -25,7 +25,7 @@ const answered = (): boolean => {
   const lanes = [...document.querySelectorAll<HTMLElement>(".lane .says, .lane .alike")];
   return lanes.length === 2 && lanes.every((lane) => lane.innerText.trim() !== "");
 };
-const left_out = (): boolean => /Most is lost/.test(document.querySelector(".left-out")?.textContent ?? "");
+const left_out = (): boolean => /Most (is lost|changes) /.test(document.querySelector(".left-out")?.textContent ?? "");
 
 function watch_tasks(): void {
   const longest = window as unknown as { longest: number };

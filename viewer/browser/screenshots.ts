@@ -14,7 +14,7 @@ if (view === "live") {
   await until(tab, "an answer", () => document.querySelectorAll(".lane .says").length === 2, null);
   await until(tab, "both lanes", lanes, null);
   await tab.click('[data-do="each"]');
-  const done = () => /Most is lost/.test(document.querySelector(".left-out")?.textContent ?? "");
+  const done = () => /Most (is lost|changes) /.test(document.querySelector(".left-out")?.textContent ?? "");
   await until(tab, "all heads left out", done, null);
 }
 await settled(tab);

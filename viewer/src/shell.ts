@@ -145,7 +145,8 @@ export class Shell {
     const { place, words } = heading(page, now);
     this.title.replaceChildren(words ? `${place}: ` : place, h("bdi", {}, visible(words)));
     document.title = `${this.title.textContent} · multihead`;
-    this.sentence.textContent = sentences[now.view];
+    const whole = now.changes !== "" && now.view !== "live" ? " Heads that are changed in Try are whole here." : "";
+    this.sentence.textContent = sentences[now.view] + whole;
     for (const button of this.nav.querySelectorAll("button"))
       set(button, "aria-current", button.dataset.view === now.view ? "page" : "false");
     this.undo.disabled = past === 0;

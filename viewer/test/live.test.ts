@@ -14,6 +14,7 @@ import {
   leftOutInWords,
   liveBands,
   lossesOf,
+  mostInWords,
   stateInWords,
   weightsInWords,
 } from "../src/live/told";
@@ -130,6 +131,8 @@ describe("the live page in words", () => {
     expect(apart("der", "Hund", ".", "</s>")).toEqual([true, true, true, true]);
     expect(apart("un", "##happ", "##y", "cat")).toEqual([true, false, false, true]);
     expect(apart("ĠPar", "is", ".", "</s>")).toEqual([true, false, false, true]);
+    expect(mostInWords(lossesOf(whole, said("other", [-1.5, -2, -0.25])))).toBe("0 −0.500, 2 0.250");
+    expect(mostInWords(lossesOf(whole, whole))).toBe("");
     expect(differenceInWords("log p", -2, null)).toBe("log p: −2.00");
     expect(differenceInWords("log p", -2, -5)).toBe("log p: −2.00, with your changes −5.00, 3.00 less");
     expect(differenceInWords("similarity", 0.5, 0.5)).toBe("similarity: 0.500, with your changes 0.500, the same");
@@ -143,15 +146,17 @@ describe("the live page in words", () => {
     const leftOut = { losses, of: 2, guess: first };
     expect(ranked(leftOut).map(({ head }) => head)).toEqual([second, first]);
     expect(leftOutInWords(run, leftOut)).toMatch(
-      /^Most is lost without .*: −2\.00\. Your guess, .* is number 2 of 2: 0\.500\.$/,
+      /^Most changes without .*: it rises by 2\.00\. Your guess, .* is number 2 of 2: 0\.500\.$/,
     );
+    const lost = { ...leftOut, losses: new Map([[first, 0.5]]), of: 1 };
+    expect(leftOutInWords(run, lost)).toMatch(/^You guessed right\. Most is lost without .*: 0\.500\.$/);
     expect(leftOutInWords(run, { ...leftOut, guess: second })).toMatch(/^You guessed right\. /);
     expect(leftOutInWords(run, { ...leftOut, guess: "" })).not.toContain("guess");
     expect(leftOutInWords(run, { ...leftOut, of: 7 })).toBe("2 of 7 heads");
     const values = liveBands(run, leftOut, new Map([[first, 0]])).flatMap(({ layers }) =>
       layers.flatMap(({ heads }) => heads),
     );
-    expect(values.find(({ name }) => name === second)?.value).toBe(-2);
+    expect(values.find(({ name }) => name === second)?.value, "as the number changes").toBe(2);
     expect(values.filter(({ framed }) => framed).map(({ name, framed }) => [name, framed])).toEqual([
       [first, "left out"],
     ]);
@@ -163,7 +168,7 @@ describe("the live page in words", () => {
     expect(stateInWords({ is: "failed", why: "no." }, 0)).toBe("no.");
     expect(stateInWords({ is: "ready", about: about("causal") }, 12.4)).toContain("12 ms");
     expect(weightsInWords({ as: "file", difference: null, cosine: null, texts: 0 })).toBe(
-      "The model's weights are those of the file.",
+      "The model in this page has the weights of its file, not rounded.",
     );
     expect(weightsInWords({ as: "float16", difference: 0.00401, cosine: null, texts: 1 })).toBe(
       "The model's weights are rounded to 16 bits a number: on the text that was recorded, logits differ by at most " +
@@ -264,13 +269,18 @@ describe("the lanes", () => {
     await lanes.leaveEachOut(heads, "a.2");
     expect(lanes.leftOut).toEqual({
       losses: new Map([
-        ["a.0", 0],
+        ["a.0", 1],
         ["a.1", 10],
         ["a.2", 1],
       ]),
       of: 3,
       guess: "a.2",
     });
+    const { leftOut } = lanes;
+    await lanes.ask({ text: "t", second: "", changes: new Map([["a.1", 0]]) });
+    expect(lanes.leftOut, "of the whole model, whatever is changed").toBe(leftOut);
+    await lanes.ask({ text: "u", second: "", changes: new Map([["a.1", 0]]) });
+    expect(lanes.leftOut).toBeNull();
   });
 
   it("tell of the newest text alone", async () => {
@@ -370,6 +380,7 @@ describe("a live page", () => {
     before.evidence.of = "a corpus";
     const both = merged(recorded, made);
     expect(both.runs[0]).toMatchObject({ evidence: before.evidence, hash: before.hash, texts: after.texts });
+    expect(both.runs[0]?.evidence.ablation, "of the page's own text").toBe(after.evidence.ablation);
     expect(both.live).toBe(true);
   });
 

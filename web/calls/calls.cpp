@@ -151,6 +151,7 @@ HeadsJson translations(const ScoredModel& model, const nlohmann::json& given) {
                           .languages = languages,
                           .prefix = fields.options.source_prefix.value_or("")});
   const auto sources = text.sources_to_translate(fields.texts, {.name = "text"});
+  text.unknown().tell(remarks.hear());
   Translator translator(folder.translator());
   HeadsJson all = HeadsJson::array();
   for (const auto& hypotheses : translate_into(folder, translator, sources, {}, fields.options)) {

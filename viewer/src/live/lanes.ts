@@ -1,6 +1,6 @@
 // What the live page knows of the reader's text: the whole model's answer, that of the changed one, and what is lost
 // without each head. Only the newest question is answered: an older one ends where it stands.
-import { callOf, type HeadChanges, withHeads, writeChanges } from "./changes";
+import { callOf, type HeadChanges, writeChanges } from "./changes";
 import { type Question, type Said, numberOf } from "./question";
 
 export interface Asked {
@@ -11,7 +11,7 @@ export interface Asked {
 }
 
 export interface LeftOut {
-  /** By head, the number of the changed model less that without the head: what is lost. */
+  /** By head, the number of the whole model less that without the head: what is lost. */
   losses: ReadonlyMap<string, number>;
   /** How many heads there are; as many losses: it is done. */
   of: number;
@@ -42,8 +42,9 @@ export class Lanes {
     const key = textsOf(asked) + writeChanges(asked.changes);
     if (key === this.of) return;
     this.of = key;
+    // What is lost without each head is of the whole model, so that it stays where only changes are others.
+    if (textsOf(asked) !== textsOf(this.asked) || this.leftOut?.losses.size !== this.leftOut?.of) this.leftOut = null;
     this.asked = asked;
-    this.leftOut = null;
     await this.newest(async (alive) => {
       const { text, second, changes } = asked;
       const known = this.wholeOf === textsOf(asked) ? this.whole : null;
@@ -62,18 +63,17 @@ export class Lanes {
     });
   }
 
-  /** Leaves out each of these heads, besides what is changed, and tells of each as it comes. */
+  /** Leaves each of these heads out of the whole model, and tells of each as it comes. */
   async leaveEachOut(heads: readonly string[], guess: string): Promise<void> {
     const { whole, asked } = this;
     if (!whole || this.wholeOf !== textsOf(asked)) return;
     await this.newest(async (alive) => {
       const losses = new Map<string, number>();
-      const base = numberOf(this.changed ?? whole);
       for (const head of heads) {
-        const without = callOf(withHeads(asked.changes, [head], 0));
+        const without = callOf(new Map([[head, 0]]));
         const value = await this.question.value(asked.text, asked.second, whole, without);
         if (!alive()) return;
-        losses.set(head, base - value);
+        losses.set(head, numberOf(whole) - value);
         this.leftOut = { losses, of: heads.length, guess };
         this.told();
       }

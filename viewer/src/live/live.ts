@@ -120,7 +120,9 @@ export function merged(recorded: Page, made: Page): Page {
     if (!before) return run;
     const { hash, name, circuit, retrieval, aligners } = before;
     const elsewhere = before.evidence.of !== run.evidence.of;
-    return { ...run, hash, name, circuit, retrieval, aligners, evidence: elsewhere ? before.evidence : run.evidence };
+    // Of the evidence what is lost without a head was measured on the page's own text.
+    const evidence = elsewhere ? { ...before.evidence, ablation: run.evidence.ablation } : run.evidence;
+    return { ...run, hash, name, circuit, retrieval, aligners, evidence };
   });
   return { ...made, runs, made: recorded.made, live: true };
 }

@@ -1,6 +1,6 @@
 // The live page in words and figures: pure functions from what it knows to what it shows.
 import { bandsOfHeads, type PartBand } from "../contributions";
-import { figure, findHead, headNames, percent, shown } from "../names";
+import { figure, findHead, headNames, percent, shown, visible } from "../names";
 import { titleOfNode } from "../node";
 import type { Run } from "../page";
 import type { Scored } from "../written";
@@ -35,17 +35,31 @@ export function differenceInWords(measure: string, whole: number, changed: numbe
   return `${measure}: ${figure(whole)}, with your changes ${figure(changed)}, ${change}`;
 }
 
+/** The words that lose most, with how much: "der −2.31, eine −0.41" */
+export function mostInWords(losses: Scored[]): string {
+  return losses
+    .filter(({ score }) => Math.abs(score) >= 0.005)
+    .sort((a, b) => Math.abs(b.score) - Math.abs(a.score))
+    .slice(0, 3)
+    .map(({ word, score }) => `${visible(word)} ${figure(score)}`)
+    .join(", ");
+}
+
 /** What is changed, head by head; empty: nothing is. */
 export function changesInWords(run: Run, changes: HeadChanges): string {
   const all = [...changes].map(([head, change]) => `${titleOfNode(run, head)} ${changeInWords(change)}`);
   return all.length > 4 ? `${all.slice(0, 3).join("; ")}; and ${all.length - 3} heads more` : all.join("; ");
 }
 
-/** All heads of the run, with what is lost without each as far as it is known; those that are changed have a frame. */
+/**
+ * All heads of the run, with how the number changes without each as far as it is known, so that what is lost is below
+ * 0; those that are changed have a frame.
+ */
 export function liveBands(run: Run, leftOut: LeftOut | null, changes: HeadChanges): PartBand[] {
   const heads = headNames(run).map((head) => {
     const change = changes.get(head);
-    const value = leftOut?.losses.get(head) ?? null;
+    const loss = leftOut?.losses.get(head);
+    const value = loss === undefined ? null : -loss;
     return change === undefined ? { head, value } : { head, value, framed: changeInWords(change) };
   });
   return bandsOfHeads(run, heads);
@@ -62,7 +76,11 @@ export function leftOutInWords(run: Run, leftOut: LeftOut): string {
   const order = ranked(leftOut);
   const [first] = order;
   if (!first) return "";
-  const most = `Most is lost without ${titleOfNode(run, first.head)}: ${figure(first.loss)}.`;
+  const title = titleOfNode(run, first.head);
+  const most =
+    first.loss >= 0
+      ? `Most is lost without ${title}: ${figure(first.loss)}.`
+      : `Most changes without ${title}: it rises by ${figure(-first.loss)}.`;
   const place = order.findIndex(({ head }) => head === guess);
   if (place < 0) return most;
   if (place === 0) return `You guessed right. ${most}`;
@@ -82,7 +100,7 @@ export function stateInWords(state: State, milliseconds: number): string {
 
 /** How near the model in the page is to the one of the file. */
 export function weightsInWords({ as, difference, cosine, texts }: LiveWeights): string {
-  if (as === "file") return "The model's weights are those of the file.";
+  if (as === "file") return "The model in this page has the weights of its file, not rounded.";
   const to =
     as === "int8"
       ? "The model's matrices are rounded to 8 bits a number"

@@ -13,10 +13,12 @@ import {
   leftOutInWords,
   liveBands,
   lossesOf,
+  mostInWords,
   stateInWords,
   weightsInWords,
 } from "../live/told";
 import { figure, headNames, percent, shown, visible } from "../names";
+import { headInWords } from "../words";
 import { titleOfNode } from "../node";
 import type { Run } from "../page";
 import type { Choice } from "../state";
@@ -65,6 +67,7 @@ function lane(title: string, said: Said | null, other: Said | null): HTMLElement
 /** What is done to the chosen head: a slider, its weights' rule, its layer, and back. */
 class HeadPanel {
   private readonly title = h("h2", {});
+  private readonly role = h("p", { class: "quiet" });
   private readonly slider = h("input", {
     type: "range",
     min: 0,
@@ -95,6 +98,16 @@ class HeadPanel {
     "section",
     { class: "changing", "aria-label": "The chosen head" },
     this.title,
+    h(
+      "div",
+      { class: "role" },
+      this.role,
+      h(
+        "button",
+        { type: "button", class: "plain", "data-do": "reads", click: () => this.app.choose({ view: "text" }) },
+        "See what it reads",
+      ),
+    ),
     h("div", { class: "toggles" }, this.mute, this.layer),
     h("label", { class: "slider" }, "gives ", this.slider, this.factor),
     h("label", {}, "reads by ", this.rule),
@@ -126,6 +139,7 @@ class HeadPanel {
     const change = changes.get(now.head) ?? 1;
     const layer = headsOfLayer(run, now.head);
     this.title.textContent = titleOfNode(run, now.head);
+    this.role.textContent = headInWords(run, now.head);
     this.mute.textContent = "Leave it out";
     set(this.mute, "aria-pressed", change === 0);
     this.layer.textContent = `Leave its layer out (${layer.length})`;
@@ -145,6 +159,7 @@ class HeadPanel {
 export function liveView(app: App): Show {
   const live = app.live as Live;
   const typed = box("typed", "Your text", (text) => app.choose({ typed: text, query: 0, key: null }, "typed"));
+  typed.placeholder = live.first;
   const second = box("second", "The text to compare it with", (text) => app.choose({ second: text }, "second"));
   const state = h("p", { class: "quiet", role: "status", "data-state": "opening" });
   const remarks = h("p", { class: "quiet" });
@@ -156,9 +171,10 @@ export function liveView(app: App): Show {
   const squares = new Squares(
     app,
     "Heads of this model",
-    "Choose a head to change it. “Leave each out” colours heads by what is lost without each: blue where the number " +
-      "falls, red where it rises.",
-    "data-loss",
+    "A head is a part of the model that decides, for each word, which other words it reads. Choose one to change it. " +
+      "“Leave each out” colours heads by what happens to the whole model without each: red where the number falls, " +
+      "blue where it rises.",
+    "data-change",
   );
   const result = h("p", { class: "left-out", "aria-live": "polite" });
   const guess = h("button", { type: "button", "data-do": "guess", click: () => app.choose({ guess: app.now().head }) });
@@ -173,8 +189,8 @@ export function liveView(app: App): Show {
   );
   const reset = h(
     "button",
-    { type: "button", "data-do": "reset", click: () => app.choose({ changes: "", guess: "", typed: "", second: "" }) },
-    "Reset",
+    { type: "button", "data-do": "reset", click: () => app.choose({ changes: "", guess: "" }) },
+    "Reset heads",
   );
   const run = (): Run => app.page.runs[0] as Run;
   const does = h("div", { class: "toggles" }, guess, each, reset);
@@ -184,10 +200,11 @@ export function liveView(app: App): Show {
     { class: "view living" },
     boxes,
     state,
+    remarks,
     h(
       "div",
       { class: "beside" },
-      h("div", {}, lanes, difference, words, changed, remarks),
+      h("div", {}, lanes, difference, words, changed),
       h("div", {}, panel.element, does, result, squares.element),
     ),
     h("p", { class: "quiet" }, weightsInWords(live.weights)),
@@ -244,8 +261,13 @@ export function liveView(app: App): Show {
     words.replaceChildren(
       ...(losses.length > 0 && other
         ? [
-            h("p", { class: "quiet" }, "What the whole model said, coloured by how log p of each word changes:"),
-            scoredLine(losses, fullScore(losses), app.theme()),
+            h(
+              "p",
+              { class: "quiet" },
+              "What the whole model said, red where log p of a word falls, blue where it rises:",
+            ),
+            scoredLine(losses, Math.max(1, fullScore(losses)), app.theme()),
+            h("p", { class: "quiet numbers" }, mostInWords(losses)),
           ]
         : []),
     );
