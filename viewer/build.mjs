@@ -5,23 +5,9 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { bundled } from "./bundle.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const common = {
-  bundle: true,
-  minify: true,
-  charset: "utf8",
-  legalComments: "none",
-  write: false,
-  absWorkingDir: here,
-};
-
-async function bundled(entry, options) {
-  const result = await build({ ...common, ...options, entryPoints: [entry] });
-  return result.outputFiles[0].text.trim().replaceAll("</script", "<\\/script");
-}
-
 /** What a live page allows besides: the library as WebAssembly, in a worker that is made of an element of the page. */
 const place = "{live-policy}";
 const script = await bundled("src/main.ts", { format: "iife", target: "es2022" });

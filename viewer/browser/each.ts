@@ -9,6 +9,7 @@ import { live } from "./live";
 import { notebook } from "./notebook";
 import { first_screen } from "./open";
 import { parts } from "./parts";
+import { play } from "./play";
 import { reports } from "./reports";
 import { walk } from "./walk";
 import type { Browser, Kind, Open, Tab } from "./driver";
@@ -26,6 +27,7 @@ export const does: Tests[] = [
   exports_of_views,
   hostile,
   notebook,
+  play,
 ];
 export const seems: Tests[] = [looks];
 

@@ -11,7 +11,7 @@ import { go, overflowing, own_views, ready, seen, settled, views } from "./reade
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Serious and critical faults that axe-core finds: "color-contrast at .foot: …". */
-async function faults(tab: Tab): Promise<string[]> {
+export async function faults(tab: Tab): Promise<string[]> {
   await tab.run(axe);
   return tab.evaluate(async () => {
     const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };

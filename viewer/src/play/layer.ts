@@ -1,0 +1,110 @@
+// One attention layer in numbers, under the names and formulas that `multihead trace` gives its tensors.
+import type { Axis, Walk, WalkStep } from "../page";
+import { beside, mapped, type Matrix, product, softmax, turned } from "./matrix";
+
+/** W_i^Q, W_i^K [d, d_k] and W_i^V [d, d_v] of one head. */
+export interface HeadWeights {
+  q: Matrix;
+  k: Matrix;
+  v: Matrix;
+}
+
+/** The heads, and W^O [h d_v, d]. */
+export interface Layer {
+  heads: readonly HeadWeights[];
+  output: Matrix;
+}
+
+type Axes = readonly [Axis, Axis];
+const numbers: Axes = ["numbers", "numbers"];
+const perQuery: Axes = ["queries", "numbers"];
+const perKey: Axes = ["keys", "numbers"];
+const map: Axes = ["queries", "keys"];
+
+/** Tensors one after the other, as a walk has them. */
+export class Trace {
+  private readonly steps: WalkStep[] = [];
+  private readonly made = new Map<string, Matrix>();
+  private bytes = 0;
+
+  /** heads: to which it belongs; empty: all. */
+  add(name: string, formula: string, of: Matrix, axes: Axes, heads: number[] = []): Matrix {
+    const bytes = 4 * of.values.length;
+    this.steps.push({
+      name,
+      formula,
+      heads,
+      rows: of.rows,
+      columns: of.columns,
+      row_axis: axes[0],
+      column_axis: axes[1],
+      numbers: { offset: this.bytes, bytes },
+    });
+    this.bytes += bytes;
+    this.made.set(name, of);
+    return of;
+  }
+
+  get(name: string): Matrix {
+    const found = this.made.get(name);
+    if (!found) throw new Error(`there is no ${name}`);
+    return found;
+  }
+
+  walk(): Walk {
+    return { attention: "", steps: this.steps };
+  }
+
+  /** All numbers as float32, in the order of the steps. */
+  buffer(): ArrayBuffer {
+    const all = new Float32Array(this.bytes / 4);
+    for (const { name, numbers: block } of this.steps) all.set(this.get(name).values, block.offset / 4);
+    return all.buffer;
+  }
+}
+
+/** softmax(Q K^T / √d_k) V: scores, scaled scores, weights and what they gather, under names that end with `ending`. */
+function attend(trace: Trace, ending: string, [q, k, v]: readonly [Matrix, Matrix, Matrix], heads: number[]): Matrix {
+  const scale = 1 / Math.sqrt(q.columns);
+  const scores = trace.add(`scores${ending}`, `q${ending} k${ending}^T`, product(q, turned(k)), map, heads);
+  const formula = `${Number(scale.toPrecision(4))} scores${ending}`;
+  const scaled = trace.add(
+    `scaled${ending}`,
+    formula,
+    mapped(scores, (score) => score * scale),
+    map,
+    heads,
+  );
+  const weights = trace.add(`weights${ending}`, `softmax of the rows of scaled${ending}`, softmax(scaled), map, heads);
+  return trace.add(`z${ending}`, `weights${ending} v${ending}`, product(weights, v), perQuery, heads);
+}
+
+/** The layer on rows x [T, d]. */
+export function traceOf(x: Matrix, layer: Layer): Trace {
+  const trace = new Trace();
+  trace.add("x", "the rows that come in", x, perQuery);
+  layer.heads.forEach((head, i) => {
+    const learned = (part: "q" | "k" | "v") => trace.add(`w_${part}_${i}`, "learned", head[part], numbers, [i]);
+    const projected = (part: "q" | "k" | "v") =>
+      trace.add(`${part}_${i}`, `x w_${part}_${i}`, product(x, learned(part)), part === "q" ? perQuery : perKey, [i]);
+    attend(trace, `_${i}`, [projected("q"), projected("k"), projected("v")], [i]);
+  });
+  const names = (part: string) => layer.heads.map((_, i) => `${part}_${i}`);
+  const z = trace.add("z", sideBySide(names("z")), beside(names("z").map((name) => trace.get(name))), perQuery);
+  const output = trace.add("w_o", "learned: its rows meet each head's z in turn", layer.output, numbers);
+  trace.add("output", "z w_o", product(z, output), perQuery);
+  return trace;
+}
+
+const sideBySide = (names: string[]): string => `[${names.join(" | ")}], side by side`;
+
+/** The same matrices as one head, with one softmax: adds q, k, v, scores, scaled, weights, z_uncut and output_uncut. */
+export function addUncut(trace: Trace, heads: number): void {
+  const whole = (part: "q" | "k" | "v"): Matrix => {
+    const names = Array.from({ length: heads }, (_, i) => `${part}_${i}`);
+    const parts = beside(names.map((name) => trace.get(name)));
+    return trace.add(`${part}_uncut`, sideBySide(names), parts, part === "q" ? perQuery : perKey);
+  };
+  const z = attend(trace, "_uncut", [whole("q"), whole("k"), whole("v")], []);
+  trace.add("output_uncut", "z_uncut w_o", product(z, trace.get("w_o")), perQuery);
+}

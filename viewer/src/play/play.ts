@@ -1,0 +1,92 @@
+// What a page to play with is made of. A page asks its question, then for a guess, and only then shows what happens;
+// its sliders change
+// that, and in the end it gives the answer.
+import type { Range } from "./address";
+import type { Trace } from "./layer";
+import type { Moment, TrainingOptions } from "./training";
+
+export interface Slider extends Range {
+  label: string;
+  /** The value in words, behind the label. */
+  words: (value: number) => string;
+}
+
+export interface Guess {
+  ask: string;
+  choices: readonly string[];
+  /** Which of them is right. */
+  right: number;
+  /** Why, in a sentence; what the figures below show. */
+  why: string;
+}
+
+/** Matrices that stand beside each other. */
+export interface Row {
+  title: string;
+  about: string;
+  /** Names of steps; `large`: with numbers, where there is room. */
+  steps: readonly string[];
+  large: boolean;
+}
+
+/** One course of a chart; of what is trained now, or of what was tried before. */
+export interface Line {
+  name: string;
+  points: readonly (readonly [x: number, y: number])[];
+  now: boolean;
+}
+
+/**
+ * Lines over the steps of a training, on a logarithmic scale from `low` to `high`; what is 0 stands below all others.
+ */
+export interface Chart {
+  title: string;
+  about: string;
+  lines: readonly Line[];
+  low: number;
+  high: number;
+  /** The step whose heads are shown. */
+  at: number;
+}
+
+/** What a choice of the sliders gives. */
+export interface Shown {
+  /** Null: a training has not begun. */
+  trace: Trace | null;
+  charts?: readonly Chart[];
+  rows: readonly Row[];
+  /** What happened, in numbers: a sentence each. */
+  said: readonly string[];
+}
+
+export type Values = { readonly [name: string]: number };
+
+/** A training, as far as it has come. */
+export interface Trained {
+  options: TrainingOptions;
+  moments: readonly Moment[];
+}
+
+export interface Play {
+  /** Of its answer: docs/answers/NAME.md. */
+  name: string;
+  lead: readonly string[];
+  guess: Guess;
+  sliders: readonly Slider[];
+  /** What is trained, in a worker; a page without it has nothing to train. */
+  train?: (values: Values) => TrainingOptions;
+  /** trained: that of these values, and before it those that were tried. */
+  show: (values: Values, trained: readonly Trained[]) => Shown;
+}
+
+/** A slider's value; every slider has one. */
+export function chosenValue(values: Values, name: string): number {
+  const value = values[name];
+  if (value === undefined) throw new Error(`there is no slider ${name}`);
+  return value;
+}
+
+const sentence = ["the", "small", "dog", "sees", "a", "cat", "and", "runs", "away", "from", "it", "."];
+
+/** Labels of so many words. */
+export const wordsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => sentence[i] ?? `word ${i}`);

@@ -1,0 +1,244 @@
+// The numbers of the pages to play with: their algebra, what training does, and the layer beside the tool's
+// (MULTIHEAD_TOOL; without it that test is left out).
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { chosenOf, first, fragmentOf } from "../src/play/address";
+import { powers } from "../src/play/chart";
+import { addUncut, type HeadWeights, traceOf } from "../src/play/layer";
+import { cell, less, matrix, type Matrix, product, turned } from "../src/play/matrix";
+import { diversity, optionsOf } from "../src/play/pages/diversity";
+import { compared, oneProduct, productOfMaps } from "../src/play/pages/oneproduct";
+import { kept, rotation, splitOrProject, traceAt } from "../src/play/pages/splitorproject";
+import type { Play, Trained, Values } from "../src/play/play";
+import { normal, randomMatrix, uniform } from "../src/play/random";
+import { gradient, type Head, lossOf, run, trained, Training } from "../src/play/training";
+import { Steps } from "../src/walk";
+
+const tool = process.env.MULTIHEAD_TOOL ?? "";
+const largest = (of: Matrix): number => of.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+const startOf = (play: Play): Values => first(play.sliders).values;
+
+function layer(heads: number, d: number, width: number, seed: number) {
+  const next = normal(seed);
+  const x = randomMatrix(5, d, 1, next);
+  const head = (): HeadWeights => {
+    const [q, k, v] = [0, 1, 2].map(() => randomMatrix(d, width, 0.7, next)) as [Matrix, Matrix, Matrix];
+    return { q, k, v };
+  };
+  const all = Array.from({ length: heads }, head);
+  return { x, layer: { heads: all, output: randomMatrix(heads * width, d, 0.5, next) } };
+}
+
+describe("random numbers", () => {
+  it("are the same of the same seed, and have mean 0 and variance 1", () => {
+    const [a, b] = [normal(7), normal(7)];
+    const all = Array.from({ length: 20_000 }, a);
+    expect(Array.from({ length: 20_000 }, b)).toEqual(all);
+    const mean = all.reduce((sum, value) => sum + value, 0) / all.length;
+    expect(Math.abs(mean)).toBeLessThan(0.03);
+    expect(all.reduce((sum, value) => sum + value * value, 0) / all.length).toBeCloseTo(1, 1);
+    expect(uniform(1)()).not.toBe(uniform(2)());
+  });
+});
+
+/** A .npy file of float32, [rows, columns]. */
+function npy(path: string): Matrix {
+  const bytes = readFileSync(path);
+  const header = bytes.subarray(10, 10 + bytes.readUInt16LE(8)).toString("latin1");
+  const [rows = 0, columns = 0] = (/'shape': \((\d+), (\d+)\)/.exec(header) ?? []).slice(1).map(Number);
+  expect(header).toContain("'descr': '<f4'");
+  const begin = 10 + bytes.readUInt16LE(8);
+  return matrix(rows, columns, (i, j) => bytes.readFloatLE(begin + 4 * (i * columns + j)));
+}
+
+describe("a layer", () => {
+  it.skipIf(tool === "").each([
+    { d: 8, heads: 2, words: 3 },
+    { d: 6, heads: 3, words: 7 },
+    { d: 5, heads: 1, words: 1 },
+    { d: 4, heads: 4, words: 2 },
+  ])("has the tensors that the tool prints, of $heads heads of $d numbers", ({ d, heads, words }) => {
+    const folder = mkdtempSync(join(tmpdir(), "multihead-"));
+    const size = ["--d-model", String(d), "--heads", String(heads), "--tokens", String(words)];
+    execFileSync(tool, ["--quiet", "trace", ...size, "--save", folder]);
+    const read = (name: string) => npy(join(folder, `${name}.npy`));
+    const biases = ["q", "k", "v"].flatMap((part) => Array.from({ length: heads }, (_, i) => read(`b_${part}_${i}`)));
+    expect(Math.max(...[...biases, read("b_o")].map(largest)), "the tool's random layer has no biases").toBe(0);
+    const own = (i: number): HeadWeights => ({ q: read(`w_q_${i}`), k: read(`w_k_${i}`), v: read(`w_v_${i}`) });
+    const trace = traceOf(read("x"), { heads: Array.from({ length: heads }, (_, i) => own(i)), output: read("w_o") });
+    const names = trace.walk().steps.map(({ name }) => name);
+    expect(names.length).toBe(4 + heads * 10);
+    for (const name of names) {
+      const [found, wanted] = [trace.get(name), read(name)];
+      expect([found.rows, found.columns], name).toEqual([wanted.rows, wanted.columns]);
+      expect(largest(less(found, wanted)), name).toBeLessThanOrEqual(1e-6 * Math.max(1, largest(wanted)));
+    }
+  });
+
+  it("opens the sum of each of its cells", () => {
+    const { x, layer: of } = layer(2, 6, 3, 1);
+    const trace = traceOf(x, of);
+    addUncut(trace, 2);
+    const steps = new Steps(trace.walk(), trace.buffer());
+    for (const step of trace.walk().steps) {
+      const sum = steps.sum(step, step.rows - 1, step.columns - 1);
+      expect(sum.value, step.name).toBeCloseTo(cell(trace.get(step.name), step.rows - 1, step.columns - 1), 5);
+      const given = step.name === "x" || step.formula.startsWith("learned");
+      expect(sum.factors.length > 0, step.name).toBe(!given);
+      if (sum.terms.length === 0 || step.formula.startsWith("softmax")) continue;
+      expect(
+        sum.terms.reduce((all, term) => all + term.product, 0),
+        step.name,
+      ).toBeCloseTo(sum.value, 3);
+    }
+  });
+
+  it("is, uncut, one map: the heads' maps multiplied, each to the power 1/√h", () => {
+    for (const heads of [1, 2, 3, 5]) {
+      const { x, layer: of } = layer(heads, 2 * heads, 2, heads);
+      const trace = traceOf(x, of);
+      addUncut(trace, heads);
+      const maps = Array.from({ length: heads }, (_, i) => trace.get(`weights_${i}`));
+      expect(largest(less(productOfMaps(maps), trace.get("weights_uncut")))).toBeLessThan(1e-12);
+      expect(compared(trace, heads).output > 1e-3, `${heads} heads`).toBe(heads > 1);
+    }
+  });
+});
+
+describe("a rotation of rows", () => {
+  it("keeps lengths and angles", () => {
+    for (const degrees of [0, 17, 45]) {
+      const one = product(rotation(degrees), turned(rotation(degrees)));
+      expect(
+        largest(
+          less(
+            one,
+            matrix(8, 8, (i, j) => (i === j ? 1 : 0)),
+          ),
+        ),
+      ).toBeLessThan(1e-14);
+    }
+    expect(largest(rotation(45))).toBeCloseTo(1 / Math.sqrt(8), 12);
+  });
+
+  it("takes nothing from a head that reads all numbers, and much from one with a part", () => {
+    const start = startOf(splitOrProject);
+    const before = traceAt({ ...start, turned: 0 }).trace;
+    for (const turnedBy of [10, 45]) {
+      const { trace, layer: of } = traceAt({ ...start, turned: turnedBy });
+      for (const name of ["weights_0", "z_0"])
+        expect(largest(less(trace.get(name), before.get(name))), name).toBeLessThan(1e-12);
+      expect(largest(less(trace.get("weights_1"), before.get("weights_1")))).toBeGreaterThan(0.01);
+      expect(kept(of)).toBeLessThan(0.95);
+    }
+    expect(kept(traceAt({ ...start, turned: 0 }).layer)).toBe(1);
+    expect(kept(traceAt({ ...start, turned: 45, heads: 1 }).layer)).toBe(1);
+    expect(kept(traceAt({ ...start, turned: 45, heads: 4 }).layer)).toBeCloseTo(0.25, 10);
+  });
+});
+
+describe("a training", () => {
+  it("follows the gradient", () => {
+    const next = normal(3);
+    const x = randomMatrix(5, 6, 1, next);
+    const wanted = randomMatrix(5, 6, 1, next);
+    const [q, k, v] = [0, 1, 2].map(() => randomMatrix(6, 3, 0.7, next)) as [Matrix, Matrix, Matrix];
+    const head: Head = { q, k, v, o: randomMatrix(3, 6, 0.7, next) };
+    const pass = run(x, head);
+    const off = less(pass.adds, wanted);
+    const found = gradient(x, head, pass, { ...off, values: off.values.map((value) => value / off.values.length) });
+    for (const part of ["q", "k", "v", "o"] as const) {
+      const step = 1e-5;
+      head[part].values.forEach((value, at) => {
+        const at_ = (by: number) => {
+          const values = head[part].values.slice();
+          values[at] = value + by;
+          return lossOf([run(x, { ...head, [part]: { ...head[part], values } })], wanted).loss;
+        };
+        expect(found[part].values[at]).toBeCloseTo((at_(step) - at_(-step)) / (2 * step), 8);
+      });
+    }
+  });
+
+  it.each([1, 4, 8])("leaves heads that begin equal equal to the last bit, of %i numbers", (width) => {
+    const all = [...trained({ apart: 0, width, seed: 2 })];
+    expect(all.map(({ distance }) => distance)).toEqual(all.map(() => 0));
+    const [a, b] = all.at(-1)?.layer.heads ?? [];
+    expect(a).toEqual(b);
+    expect(all.at(-1)?.loss).toBeLessThan(0.5 * (all[0]?.loss ?? 0));
+  });
+
+  it("drives heads apart that begin a little apart, and makes them better", () => {
+    const [equal, apart] = [0, 1e-8].map((by) => [...trained({ apart: by, width: 4, seed: 1 })]);
+    expect(apart?.[0]?.distance).toBeLessThan(1e-7);
+    expect(apart?.at(-1)?.distance).toBeGreaterThan(0.1);
+    expect((equal?.at(-1)?.loss ?? 0) / (apart?.at(-1)?.loss ?? 1)).toBeGreaterThan(2);
+    expect(new Training({ apart: 0, width: 4, seed: 1 }).moment(0).loss).toBe(equal?.[0]?.loss);
+  });
+});
+
+describe("each page", () => {
+  const plays: Play[] = [splitOrProject, diversity, oneProduct];
+
+  it.each(plays)("$name shows numbers at both ends of every slider", (play) => {
+    const start = startOf(play);
+    for (const { name, choices } of play.sliders) {
+      for (const value of [choices[0], choices.at(-1)]) {
+        const values = { ...start, [name]: value ?? 0 };
+        const options = play.train?.(values);
+        // A few moments show as much as all.
+        const course: Trained[] = options ? [{ options, moments: [new Training(options).moment(0)] }] : [];
+        const { trace, rows, said } = play.show(values, course);
+        for (const { name: step } of trace?.walk().steps ?? [])
+          expect(trace?.get(step).values.every(Number.isFinite), `${name} ${value}: ${step}`).toBe(true);
+        for (const step of rows.flatMap((row) => row.steps)) expect(trace?.get(step), step).toBeDefined();
+        expect(
+          rows.flatMap((row) => row.steps),
+          "W^O is drawn",
+        ).toContain("w_o");
+        expect(said.join(" "), `${name} ${value}`).not.toMatch(/NaN|undefined|Infinity/);
+      }
+    }
+    expect(play.guess.choices[play.guess.right]).toBeDefined();
+    expect(play.sliders.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it("says so where nothing has been trained yet", () => {
+    expect(diversity.show(startOf(diversity), [])).toMatchObject({ trace: null, said: ["The heads are trained …"] });
+    expect(optionsOf(startOf(diversity))).toEqual({ apart: 0, width: 4, seed: 1 });
+  });
+
+  it("says that equal heads did worse, once they were tried", () => {
+    const of = (apart: number): Trained => {
+      const options = { apart, width: 4, seed: 1 };
+      return { options, moments: [...trained(options)] };
+    };
+    const { said, charts } = diversity.show({ ...startOf(diversity), apart: 3 }, [of(0), of(1e-8)]);
+    expect(said.join(" ")).toMatch(/after 1,200 steps they are 0\.\d+ apart\. The loss is .*; that of equal heads is /);
+    expect(charts?.map(({ lines }) => lines.map(({ now }) => now))).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+  });
+});
+
+describe("the address of a page", () => {
+  const ranges = [{ name: "heads", choices: [1, 2, 4], start: 2 }];
+  it("holds what is chosen, and ignores what does not fit", () => {
+    const chosen = { values: { guess: 1, heads: 4 }, cell: "weights_0:2:1", answered: true };
+    expect(chosenOf(fragmentOf(chosen, ranges), ranges, 3)).toEqual(chosen);
+    expect(fragmentOf(first(ranges), ranges)).toBe("#");
+    expect(chosenOf("#guess=7&heads=3&cell=<b>&answered=1", ranges, 3)).toEqual(first(ranges));
+    expect(chosenOf("#guess=x&heads=%ff&&=", ranges, 3)).toEqual(first(ranges));
+  });
+});
+
+describe("a chart", () => {
+  it("has a few powers of ten", () => {
+    expect(powers(1e-14, 1)).toEqual([-12, -9, -6, -3, 0]);
+    expect(powers(1e-4, 10)).toEqual([-4, -3, -2, -1, 0, 1]);
+  });
+});
