@@ -164,6 +164,29 @@ describe.skipIf(wasm === "" || tool === "")("the library as WebAssembly", () => 
     library.call("close", one.model);
   });
 
+  it("fills masks in as the tool does, with all heads and without some", () => {
+    const path = join(__dirname, "../../tests/goldens/fill/bert");
+    const text = "the [MASK] sat [MASK] .";
+    const one = library.open("masked", filesOf(path));
+    const mute = ["encoder.0.self_attention.0"];
+    for (const changes of [{}, { mute }]) {
+      const flags = "mute" in changes ? ["--mute", mute.join()] : [];
+      const said: unknown = JSON.parse(run("fill", path, "--text", text, "--words", "3", "--json", ...flags));
+      const { masks } = said as { masks: { word: string; probability: number }[][] };
+      const found = library.call("fill", one.model, { texts: [text], options: { words: 3 }, changes }).masks[0] ?? [];
+      expect(found.map((mask) => mask.map(({ word }) => word))).toEqual(
+        masks.map((mask) => mask.map(({ word }) => word)),
+      );
+      for (const [i, mask] of masks.entries())
+        expectNear(
+          (found[i] ?? []).map(({ probability }) => probability),
+          mask.map(({ probability }) => probability),
+          1e-4,
+        );
+    }
+    library.call("close", one.model);
+  });
+
   it("leaves products of integers to the tool", () => {
     const files = filesOf(demo);
     for (const precision of ["near", "fast", "fast:int8-plain"])
