@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from . import _native
 from ._arguments import checked, text_or_list
@@ -71,7 +71,7 @@ def view(
     source_language: str | None = None,
     target_language: str | None = None,
     live: bool = False,
-    live_weights: str = "file",
+    live_weights: Literal["file", "float16", "int8"] = "file",
     # end of settings
     target: str | Iterable[str] = (),
     corpus_text: Texts = None,
@@ -100,10 +100,8 @@ def view(
         importance: importance, attribution, contributions and lens, which take longest.
         source_language: language of the texts, of a translator of many: de, deu, or a code of the model such as deu_Latn or de_DE.
         target_language: language of the translations, said in the same way.
-        live: put the model into the page, which then answers on texts and with heads that the reader chooses. UsageError where the
-            page becomes larger than `max_size`.
-        live_weights: "file", "float16" or "int8": how the page holds the model's weights, as the file has them, or rounded, which
-            makes it smaller. It says how far the rounded model is from that of the file; UsageError where that is too far.
+        live: put the model into the page: it answers there, on texts and with heads that the reader chooses.
+        live_weights: how the page holds its weights: as the file has them, or rounded, which makes the page smaller.
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
