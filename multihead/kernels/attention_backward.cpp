@@ -71,9 +71,8 @@ HWY_INLINE float backward_small(const AttentionInputs& in, const Head& h, Block&
                                 const Target& d_v, GradientMemory& memory) {
   prepare_block(in, h, 0, false, rule, block, memory);
   const Chunk chunk{0, h.keys, h.k, h.v};
-  Ahead nothing;
   begin_by_query(h);
-  const float gate_gradient = meet(in, h, block, chunk, rule, d_q, d_k, d_v, nothing, memory);
+  const float gate_gradient = meet(in, h, block, chunk, rule, d_q, d_k, d_v, nullptr, memory);
   if (h.d_bias.by_query) finish_by_query(h, d_by_query, 0, h.queries, false);
   return gate_gradient;
 }
@@ -118,7 +117,6 @@ HWY_INLINE float backward_range(const AttentionInputs& in, const Head& h, int64_
     ahead.add(h.d_output.from(i + kQueries), following, in.d_value);
     ahead.add(h.output.from(i + kQueries), following, in.d_value);
     ahead.add(Rows{out.data, out.stride}, n, in.d_key);
-    ahead.pace((std::min(end, last) - std::max(begin, first)) / kRoom);
     prepare_block(in, h, i, true, rule, b, memory);
     begin_by_query(h);
     bool started = false;
@@ -129,7 +127,7 @@ HWY_INLINE float backward_range(const AttentionInputs& in, const Head& h, int64_
                         {v + (j - begin) * v_stride, v_stride}};
       if (last <= chunk.begin || chunk.end <= first) continue;
       gate_gradient += meet(in, h, b, chunk, rule, {sums, k_stride, started}, d_k.from(j - begin),
-                            d_v.from(j - begin), ahead, memory);
+                            d_v.from(j - begin), &ahead, memory);
       started = true;
     }
     const bool earlier = first < begin;  // a task before this one has a part of these gradients

@@ -44,24 +44,22 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
     Chunk chunk{std::max(j, piece.begin), std::min(j + kChunk, piece.end), {}, {}};
     const int64_t keys = chunk.end - chunk.begin;
     chunk.k = plain_rows(h.k.from(chunk.begin), keys, in.d_key, copied, memory.keys);
-    chunk.v = plain_rows(h.v.from(chunk.begin), keys, in.d_value, copied, memory.values);
+    chunk.v = plain_rows(h.v.from(chunk.begin), keys, in.d_value, copied, memory.values, &chunk.finite);
     Ahead ahead;
     const int64_t after = std::min(kChunk, piece.end - chunk.end);
-    if (piece.strips <= kGroups && piece.end <= kSmall) {
-      // Several small items fit in the second-level cache; asking costs more than it gains.
-    } else if (after > 0) {
+    if (after > 0) {
       ahead.add(h.k.from(chunk.end), after, in.d_key);
       ahead.add(h.v.from(chunk.end), after, in.d_value);
     } else {
-      ahead.add(Rows{h.output, out.output.stride}, piece.last - piece.first, in.d_value);
       ahead.add(next.k, next.keys, in.d_key);
       ahead.add(next.v, next.keys, in.d_value);
+      ahead.add(Rows{h.output, out.output.stride}, piece.last - piece.first, in.d_value);
       ahead.add(next.q, next.queries, in.d_key);
     }
-    const int64_t blocks = (piece.strips + kGroups - 1) / kGroups;
-    ahead.pace(blocks * ((chunk.end - chunk.begin) / kRoom));
+    // Several small items fit in the second-level cache; asking costs more than it gains.
+    Ahead* asked = piece.strips > kGroups || piece.end > kSmall ? &ahead : nullptr;
     for (int s = 0; s < piece.strips; s += kGroups) {
-      meet(in, out, piece, h, chunk, s, std::min(kGroups, piece.strips - s), running, ahead, memory);
+      meet(in, out, piece, h, chunk, s, std::min(kGroups, piece.strips - s), running, asked, memory);
     }
   }
   for (int s = 0; s < piece.strips; ++s) {

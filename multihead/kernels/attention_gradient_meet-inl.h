@@ -40,11 +40,11 @@ struct Chunk {
   Rows k, v;
 };
 
-/// Computes the gradients that a block and a chunk give each other. Returns their part of dg, the gradient
-/// of the gate.
+/// Computes the gradients that a block and a chunk give each other. ahead: what the products prefetch, or
+/// null. Returns their part of dg, the gradient of the gate.
 HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& b, const Chunk& chunk,
                                const Rule& rule, const Target& d_q, const Target& d_k, const Target& d_v,
-                               Ahead& ahead, GradientMemory& memory) {
+                               Ahead* ahead, GradientMemory& memory) {
   float* const p = memory.p.get(kStrips * kStripSize);
   float* const ds = memory.ds.get(kStrips * kStripSize);
   int64_t from[kStrips], to[kStrips];
@@ -59,7 +59,7 @@ HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& 
                   if (strips == 0) return;
                   const int64_t at = a * kStripSize + j * kBlock;
                   weight_strips(strips, b, a, chunk.k.from(j), chunk.v.from(j), n, in.d_key, in.d_value, rule,
-                                p + at, ds + at, ahead);
+                                p + at, ds + at);
                 });
   float gate_gradient = 0;
   for (int s = 0; s < b.strips && (cut || rule.raw); ++s) {
@@ -131,8 +131,8 @@ HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& 
       continue;
     }
     product<OverKeys>(
-        {ds + s * kStripSize + j * kBlock, 0, chunk.k.from(j), n, out.data, out.stride, out.add}, b.lanes(s),
-        in.d_key);
+        {ds + s * kStripSize + j * kBlock, 0, chunk.k.from(j), n, out.data, out.stride, out.add, ahead},
+        b.lanes(s), in.d_key);
   }
   return gate_gradient;
 }

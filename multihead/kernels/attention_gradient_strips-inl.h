@@ -18,7 +18,7 @@ namespace {  // NOLINT: one copy for each source and target
 template <int kWide, bool kCapped>
 HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows values, int64_t n, int64_t d_key,
                                 int64_t d_value, const Rule& rule, float* HWY_RESTRICT p,
-                                float* HWY_RESTRICT ds, Ahead& ahead) {
+                                float* HWY_RESTRICT ds) {
   const DF d;
   constexpr int kKeys = kTileKeys<kWide>, kWidth = kWide * kVectors;
   const float* HWY_RESTRICT lse = b.lse + first * kBlock;
@@ -26,7 +26,6 @@ HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows value
   const auto factor = hn::Set(d, rule.factor);
   [[maybe_unused]] const auto inverse_cap = hn::Set(d, kCapped ? 1 / rule.cap : 0.0f);
   for (int64_t j = 0; j < n; j += kKeys) {
-    ahead.ask();
     const float* HWY_RESTRICT tile[kKeys];
     VF acc[kKeys][kWidth];
     tile_rows(keys, j, n, tile);
@@ -69,27 +68,25 @@ HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows value
 
 template <bool kCapped>
 HWY_INLINE void weight_strips(int strips, const Block& b, int first, Rows keys, Rows values, int64_t n,
-                              int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds,
-                              Ahead& ahead) {
+                              int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds) {
   if constexpr (kGroups == 1) {
     for (int s = 0; s < strips; ++s) {
       weight_strips<1, kCapped>(b, first + s, keys, values, n, d_key, d_value, rule, p + s * kStripSize,
-                                ds + s * kStripSize, ahead);
+                                ds + s * kStripSize);
     }
   } else {
     const auto weights = strips == 4   ? weight_strips<4, kCapped>
                          : strips == 3 ? weight_strips<3, kCapped>
                          : strips == 2 ? weight_strips<2, kCapped>
                                        : weight_strips<1, kCapped>;
-    weights(b, first, keys, values, n, d_key, d_value, rule, p, ds, ahead);
+    weights(b, first, keys, values, n, d_key, d_value, rule, p, ds);
   }
 }
 HWY_INLINE void weight_strips(int strips, const Block& b, int first, Rows keys, Rows values, int64_t n,
-                              int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds,
-                              Ahead& ahead) {
+                              int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds) {
   if (rule.cap > 0)
-    return weight_strips<true>(strips, b, first, keys, values, n, d_key, d_value, rule, p, ds, ahead);
-  weight_strips<false>(strips, b, first, keys, values, n, d_key, d_value, rule, p, ds, ahead);
+    return weight_strips<true>(strips, b, first, keys, values, n, d_key, d_value, rule, p, ds);
+  weight_strips<false>(strips, b, first, keys, values, n, d_key, d_value, rule, p, ds);
 }
 
 /// Turns scores and dP of n keys into weights (with gate and dropout) and dS. delta: null when these are

@@ -16,28 +16,29 @@ namespace {  // NOLINT: one copy for each source and target
 /// One chunk of keys and values.
 struct Chunk {
   int64_t begin, end;
-  Rows k, v;        // first: key `begin`; without an index
-  int finite = -1;  // whether v is finite; -1: not known yet
+  Rows k, v;                        // first: key `begin`; without an index
+  std::optional<bool> finite = {};  // whether v is, where it is known
 };
 
 /// Computes the scores of strips [first, first + strips) with the keys [from, to) of the chunk that each
 /// strip sees.
 HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiece& h, const Chunk& chunk,
                                      int first, int strips, const int64_t* from, const int64_t* to,
-                                     float* scores, float* top, Ahead& ahead) {
+                                     float* scores, float* top) {
   const int64_t size = int64_t{kBlock} * in.d_key;
   for_each_part(from, to, strips, chunk.begin, chunk.end,
                 [&](int64_t j, int64_t n, int a, int count) HWY_ATTR {
                   if (count == 0) return;
                   score_strips(count, chunk.k.from(j), n, h.queries + (first + a) * size, in.d_key,
-                               scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock, ahead);
+                               scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock);
                 });
 }
 
-/// Adds one chunk of keys to the running softmax of strips [first, first + strips), strips <= kGroups.
+/// Adds one chunk of keys to the running softmax of strips [first, first + strips), strips <= kGroups. ahead: what the
+/// products prefetch, or null.
 HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
                               const HeadOfPiece& h, Chunk& chunk, int first, int strips, Running& running,
-                              Ahead& ahead, ForwardMemory& memory) {
+                              Ahead* ahead, ForwardMemory& memory) {
   int64_t from[kGroups], to[kGroups];
   HWY_ALIGN float top[kGroups * kBlock];
   bool some = false;
@@ -50,7 +51,7 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
   }
   if (!some) return;
   float* scores = memory.strips.get(kGroups * kStripSize);
-  score_block(in, h, chunk, first, strips, from, to, scores, top, ahead);
+  score_block(in, h, chunk, first, strips, from, to, scores, top);
   for (int g = 0; g < strips; ++g) {
     const int64_t n = to[g] - from[g];
     if (n == 0) continue;
@@ -87,15 +88,15 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
       drop(strip, n, keep);
     }
     HWY_ALIGN float factors[kBlock];
-    Product values{strip, 0, chunk.v.from(from[g] - chunk.begin), n, sums, h.sums_stride, started};
+    Product values{strip, 0, chunk.v.from(from[g] - chunk.begin), n, sums, h.sums_stride, started, ahead};
     if (Piece::single(s)) {
       output_factors(total, h.output_scale, factors);
       values.factors = factors;
       values.out = h.output + (s.first - piece.first) * out.output.stride;
       values.out_stride = out.output.stride;
     }
-    if (cut && chunk.finite < 0) chunk.finite = all_finite(chunk.v, chunk.end - chunk.begin, in.d_value);
-    if (cut && !chunk.finite) {
+    if (cut && !chunk.finite) chunk.finite = all_finite(chunk.v, chunk.end - chunk.begin, in.d_value);
+    if (cut && !*chunk.finite) {
       product_of_allowed(values, in.mask, s, piece, from[g], in.d_value);
     } else {
       product<OverKeys>(values, s.n, in.d_value);

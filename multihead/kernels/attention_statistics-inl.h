@@ -29,8 +29,7 @@ void weights_of_strip(const AttentionInputs& in, const StoredHead<T>& h, const S
   float* strip = memory.strips.get(std::max(kGroups * kStripSize, kBlock * (n + kRoom)));
   transpose_block(q, s.n, in.d_key, product_factor(in), block);
   const Rows k = plain_rows(h.k.from(begin), n, in.d_key, h.k.index != nullptr, memory.keys);
-  Ahead nothing;
-  score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing);
+  score_strips(1, k, n, block, in.d_key, strip, 0, top);
   if (in.soft_cap) {
     cap_numbers(strip, n * kBlock, cap_of(in));
     cap_numbers(top, kBlock, cap_of(in));
@@ -73,8 +72,7 @@ void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out,
     const Rows k = plain_rows(h.k.from(begin), end - begin, in.d_key, h.k.index != nullptr, memory.keys);
     HWY_ALIGN float top[kBlock];
     std::fill_n(top, kBlock, kMinusInfinity);
-    Ahead nothing;
-    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top, nothing);
+    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top);
     if (in.soft_cap) cap_numbers(strip, (end - begin) * kBlock, cap_of(in));
     if (h.bias) add_bias(*h.bias, s.first, s.n, begin, end, strip);
     uint16_t* allow = memory.allow.get(kChunk);

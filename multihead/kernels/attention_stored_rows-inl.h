@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "multihead/base/aligned.h"
@@ -63,47 +64,37 @@ HWY_INLINE void prefetch_rows(StoredRows<T> rows, int64_t n, int size) {
   }
 }
 
-/// Rows to prefetch, a few cache lines at a time while tiles are computed. They are short and far apart, so
-/// no hardware prefetcher finds them.
+/// Rows to prefetch while products are computed. They are short and far apart, so no hardware prefetcher finds them.
 class Ahead {
  public:
   template <class T>
   void add(StoredRows<T> rows, int64_t n, int size) {
-    if (n <= 0 || kinds_ == kMost) return;
-    const int lines = (size + kLine<T> - 1) / kLine<T>;
-    constexpr int64_t kBytes = sizeof(T);
-    wanted_[kinds_++] = {
-        {reinterpret_cast<const char*>(rows.data), rows.stride * kBytes, rows.index}, n, lines};
-    lines_ += n * lines;
+    if (n <= 0 || kinds_ == kMost || rows.index) return;
+    wanted_[kinds_++] = {reinterpret_cast<const char*>(rows.data), rows.stride * int64_t{sizeof(T)}, n,
+                         (size + kLine<T> - 1) / kLine<T>};
   }
-  /// Sets the pace: everything is prefetched within that many tiles.
-  void pace(int64_t tiles) { each_ = (lines_ + tiles - 1) / (tiles > 0 ? tiles : 1); }
 
-  /// Called once for each tile.
+  /// Prefetches the next cache line, if one is left. The end of a row is no branch: it would be mispredicted.
   HWY_INLINE void ask() {
-    if (kind_ < kinds_) ask_for(each_);
+    if (kind_ == kinds_) return;
+    Wanted& w = wanted_[kind_];
+    hwy::Prefetch(w.row + line_ * kLine<char>);
+    const int64_t ends = ++line_ == w.lines;
+    line_ &= ends - 1;
+    w.row += w.stride & -ends;
+    w.n -= ends;
+    kind_ += w.n == 0;
   }
 
  private:
-  HWY_NOINLINE void ask_for(int64_t lines) {
-    while (lines > 0 && kind_ < kinds_) {
-      const Wanted& w = wanted_[kind_];
-      const char* row = w.rows.row(row_);
-      for (int line = 0; line < w.lines; ++line) hwy::Prefetch(row + line * kLine<char>);
-      lines -= w.lines;
-      if (++row_ == w.n) ++kind_, row_ = 0;
-    }
-  }
-
   static constexpr int kMost = 8;
   struct Wanted {
-    StoredRows<char> rows;
-    int64_t n;
-    int lines;
+    const char* row;  // the next of n
+    int64_t stride, n, lines;
   };
   Wanted wanted_[kMost];
   int kinds_ = 0, kind_ = 0;
-  int64_t row_ = 0, lines_ = 0, each_ = 0;
+  int64_t line_ = 0;
 };
 
 HWY_INLINE float as_float(float number) {
@@ -141,28 +132,40 @@ constexpr int64_t copied_stride(int64_t size) {
   return 16 * (lines > 4 && lines % 2 == 0 ? lines + 1 : lines);
 }
 
-/// Copies n rows to `to`, `stride` numbers apart, as float32.
+/// Copies n rows to `to`, `stride` numbers apart, as float32. Returns whether they have neither NaN nor infinity.
 template <class T>
-HWY_NOINLINE void copy_rows(StoredRows<T> rows, int64_t n, int size, float* HWY_RESTRICT to, int64_t stride) {
+HWY_NOINLINE bool copy_rows(StoredRows<T> rows, int64_t n, int size, float* HWY_RESTRICT to, int64_t stride) {
   const DF d;
+  auto sum = hn::Zero(d);  // of numbers times 0: 0 or NaN
   for (int64_t j = 0; j < n; ++j, to += stride) {
     const T* from = rows.row(j);
     int c = 0;
-    for (; c + kLanes <= size; c += kLanes) hn::StoreU(load_all(from + c), d, to + c);
-    if (c < size) store_first(load_first(from + c, size - c), to + c, size - c);
+    for (; c + kLanes <= size; c += kLanes) {
+      const VF numbers = load_all(from + c);
+      sum = hn::MulAdd(numbers, hn::Zero(d), sum);
+      hn::StoreU(numbers, d, to + c);
+    }
+    if (c < size) {
+      const VF numbers = load_first(from + c, size - c);
+      sum = hn::MulAdd(numbers, hn::Zero(d), sum);
+      store_first(numbers, to + c, size - c);
+    }
   }
+  return hn::AllTrue(d, hn::Eq(sum, hn::Zero(d)));
 }
 
-/// The rows as float32 and one after the other: where they are unless `copied`, else a copy in `memory`.
+/// The rows as float32 and one after the other: where they are unless `copied`, else a copy in `memory`. A copy sets
+/// *finite to whether they have neither NaN nor infinity.
 template <class T>
-HWY_INLINE Rows plain_rows(StoredRows<T> rows, int64_t n, int size, bool copied,
-                           AlignedBuffer<float>& memory) {
+HWY_INLINE Rows plain_rows(StoredRows<T> rows, int64_t n, int size, bool copied, AlignedBuffer<float>& memory,
+                           std::optional<bool>* finite = nullptr) {
   if constexpr (std::is_same_v<T, float>) {
     if (!copied) return rows;
   }
   const int64_t stride = copied_stride(size);
   float* const to = memory.get((n + 255) / 256 * 256 * stride);  // so that it seldom grows
-  copy_rows(rows, n, size, to, stride);
+  const bool all_finite = copy_rows(rows, n, size, to, stride);
+  if (finite) *finite = all_finite;
   return {to, stride};
 }
 
