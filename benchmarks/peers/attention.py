@@ -190,8 +190,8 @@ def compare(shape, ours, peer):
     return max(float((found[name] - wanted[name]).abs().max()) for name in wanted) / largest
 
 
-def measure(shape, sides, rounds, seconds):
-    """Median of `rounds` medians a side, the sides in turn; each turn takes about `seconds`."""
+def measure(shape, sides, rounds, seconds, of_turns=statistics.median):
+    """The median (or another number of_turns) of `rounds` medians a side, the sides in turn of about `seconds`."""
     tensors = random_inputs(shape)
     for side in sides.values():
         side.prepare(shape, tensors)
@@ -207,7 +207,7 @@ def measure(shape, sides, rounds, seconds):
         for name in times:
             time.sleep(SECONDS_OF_SPINNING)
             times[name].append(sides[name].time(calls[name]))
-    return {name: statistics.median(values) for name, values in times.items()}, difference
+    return {name: of_turns(values) for name, values in times.items()}, difference
 
 
 def equal(name, batch, heads, t, d, **rest):
@@ -296,12 +296,14 @@ def table(args, ours):
         sides["onnxruntime"] = OnnxRuntime()
     except ImportError:
         print("onnxruntime is not installed: left out", file=sys.stderr)
+    if args.before:
+        sides["before"] = Ours(args.before, ours.folder)
     rows = []
     for shape in table_shapes(args.text):
         if args.only and args.only not in shape.name:
             continue
         before = quiet_peak(ours)
-        times, difference = measure(shape, sides, args.rounds, args.seconds)
+        times, difference = measure(shape, sides, args.rounds, args.seconds, min if args.quietest else statistics.median)
         peak = max(before, quiet_peak(ours))
         bound = shape.bound_seconds(peak)
         row = {"shape": shape.name, "milliseconds": {name: round(t * 1e3, 4) for name, t in times.items()},
@@ -312,10 +314,12 @@ def table(args, ours):
                "largest_relative_difference": difference}
         if "onnxruntime" in times:
             row["ratio_to_onnxruntime"] = round(times["onnxruntime"] / times["multihead"], 3)
+        if "before" in times:
+            row["ratio_to_before"] = round(times["before"] / times["multihead"], 3)
         rows.append(row)
         mark = "" if not shape.asked else " ok" if row["ratio_to_torch"] >= shape.asked else " SHORT"
         print(f"{shape.name:64} {times['multihead'] * 1e3:9.3f} ms  torch x {row['ratio_to_torch']:6.2f} "
-              f"(asked {shape.asked}) bound {row['share_of_bound']:.0%}{mark}", file=sys.stderr)
+              f"(asked {shape.asked}) bound {row['share_of_bound']:.0%} before x {row.get('ratio_to_before', 0):.2f}{mark}", file=sys.stderr)
     return {"what": "attention beside torch and onnxruntime", **about(args, ours), "rows": rows}
 
 
@@ -400,6 +404,9 @@ def main():
     parser.add_argument("what", choices=["table", "sweep", "growth", "show"])
     parser.add_argument("--build", help="a build folder with the benchmarks")
     parser.add_argument("--text", help="gzipped sentences for the ragged row, e.g. Multi30k's train.en.gz")
+    parser.add_argument("--before", help="a build folder of another version, which takes turns, too (table)")
+    parser.add_argument("--quietest", action="store_true",
+                        help="the quietest turn of a side, not the median turn: for machines that others use, too (table)")
     parser.add_argument("--only", help="only rows whose name contains this")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="a turn takes about this long")

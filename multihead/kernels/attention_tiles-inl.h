@@ -129,8 +129,8 @@ struct OverQueries {
   static constexpr bool kManyStrips = true;
 };
 
-/// R rows of C vectors, the last of which has only `last` lanes.
-template <class Layout, int R, int C>
+/// R rows of C vectors, the last of which has only `last` lanes. kAsks: with p.ahead.
+template <class Layout, int R, int C, bool kAsks>
 HWY_INLINE void product_tile(const Product& p, int64_t row, int64_t rows, int64_t column, int last) {
   const DF d;
   VF acc[R][C];
@@ -155,8 +155,8 @@ HWY_INLINE void product_tile(const Product& p, int64_t row, int64_t rows, int64_
       b += stride;
     };
     int64_t i = 0;
-    if constexpr (!Layout::kManyStrips) {
-      for (; p.ahead && i + kAskSteps <= n; i += kAskSteps) {
+    if constexpr (kAsks) {
+      for (; i + kAskSteps <= n; i += kAskSteps) {
         p.ahead->ask();
         MH_UNROLL for (int64_t k = 0; k < kAskSteps; ++k) step();
       }
@@ -188,9 +188,13 @@ HWY_INLINE void product_tile(const Product& p, int64_t row, int64_t rows, int64_
   }
 }
 
-template <class Layout, int R, int C>
+template <class Layout, int R, int C, bool kAsks = false>
 HWY_NOINLINE void product_columns(const Product& p, int64_t rows, int64_t column, int last) {
-  for (int64_t row = 0; row < rows; row += R) product_tile<Layout, R, C>(p, row, rows, column, last);
+  if constexpr (!Layout::kManyStrips &&
+                !kAsks) {  // a function of its own, so that small items keep a small loop
+    if (p.ahead) return product_columns<Layout, R, C, true>(p, rows, column, last);
+  }
+  for (int64_t row = 0; row < rows; row += R) product_tile<Layout, R, C, kAsks>(p, row, rows, column, last);
 }
 
 /// Computes the whole product, `rows` x `columns`.
