@@ -9,6 +9,7 @@ CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
 
 demo: tool
 	$(BUILD)/multihead demo
+	@echo "To play with, in a browser: docs/answers/play/*.html"
 
 tool: packages
 	@$(CONFIGURE) -DMULTIHEAD_TESTS=OFF -DMULTIHEAD_EXAMPLES=OFF > $(BUILD).log || { cat $(BUILD).log; exit 1; }

@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { bundled } from "./bundle.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const names = ["split-or-project", "diversity", "one-product"];
+const names = ["split-or-project", "diversity", "two-matrices-or-one", "one-product"];
 /** Those that train, in a worker. */
-const trains = ["diversity"];
+const trains = ["diversity", "two-matrices-or-one"];
 
 /** The question and the first paragraph of an answer, without Markdown. */
 function textOf(name) {

@@ -7,13 +7,15 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chosenOf, first, fragmentOf } from "../src/play/address";
 import { powers } from "../src/play/chart";
-import { addUncut, type HeadWeights, traceOf } from "../src/play/layer";
-import { cell, less, matrix, type Matrix, product, turned } from "../src/play/matrix";
+import { addOneMatrix, addUncut, type HeadWeights, traceOf } from "../src/play/layer";
+import { cell, length, less, mapped, matrix, type Matrix, product, turned } from "../src/play/matrix";
 import { diversity, optionsOf } from "../src/play/pages/diversity";
 import { compared, oneProduct, productOfMaps } from "../src/play/pages/oneproduct";
 import { kept, rotation, splitOrProject, traceAt } from "../src/play/pages/splitorproject";
+import { costOfOne, costOfTwo, twoMatrices } from "../src/play/pages/twomatrices";
 import type { Play, Trained, Values } from "../src/play/play";
 import { normal, randomMatrix, uniform } from "../src/play/random";
+import { cutToRank, factorsOf } from "../src/play/rank";
 import { gradient, type Head, lossOf, run, trained, Training } from "../src/play/training";
 import { Steps } from "../src/walk";
 
@@ -82,6 +84,7 @@ describe("a layer", () => {
     const { x, layer: of } = layer(2, 6, 3, 1);
     const trace = traceOf(x, of);
     addUncut(trace, 2);
+    addOneMatrix(trace, 2);
     const steps = new Steps(trace.walk(), trace.buffer());
     for (const step of trace.walk().steps) {
       const sum = steps.sum(step, step.rows - 1, step.columns - 1);
@@ -140,6 +143,85 @@ describe("a rotation of rows", () => {
   });
 });
 
+describe("the nearest matrix of a lower rank", () => {
+  const next = normal(11);
+  it.each([
+    { name: "tall", of: randomMatrix(7, 5, 1, next) },
+    { name: "square", of: randomMatrix(8, 8, 1, next) },
+    { name: "of rank 2", of: product(randomMatrix(8, 2, 1, next), randomMatrix(2, 8, 1, next)) },
+    { name: "of zeros", of: matrix(4, 3, () => 0) },
+  ])("is off by the singular values that it lacks, $name", ({ of }) => {
+    const { left, right, values } = factorsOf(of);
+    expect(largest(less(product(left, turned(right)), of))).toBeLessThan(1e-13 * Math.max(1, largest(of)));
+    expect(
+      largest(
+        less(
+          product(turned(right), right),
+          matrix(of.columns, of.columns, (i, j) => +(i === j)),
+        ),
+      ),
+    ).toBeLessThan(1e-13);
+    const squares = product(turned(left), left);
+    expect(
+      largest(
+        less(
+          squares,
+          matrix(of.columns, of.columns, (i, j) => (i === j ? (values[i] ?? 0) ** 2 : 0)),
+        ),
+      ),
+    ).toBeLessThan(1e-12);
+    expect(values).toEqual([...values].sort((a, b) => b - a));
+    for (let rank = 0; rank <= of.columns; rank++) {
+      const cut = cutToRank(of, rank);
+      const lost = Math.sqrt(values.slice(rank).reduce((sum, value) => sum + value * value, 0));
+      expect(length(less(product(cut.left, turned(cut.right)), of))).toBeCloseTo(lost, 12);
+    }
+  });
+});
+
+describe("one matrix in place of two", () => {
+  it.each([1, 2, 3, 6])("gives the same scores, and of rank %i the same output", (width) => {
+    const { x, layer: of } = layer(2, 6, width, 4);
+    for (let rank = 0; rank <= 6; rank++) {
+      const trace = traceOf(x, of);
+      addOneMatrix(trace, rank);
+      expect(largest(less(trace.get("scores_one"), trace.get("scores_0")))).toBeLessThan(1e-14 * 6 * 25);
+      const off = largest(less(trace.get("output_cut"), trace.get("output")));
+      if (rank >= width) expect(off).toBeLessThan(1e-13);
+      else expect(off).toBeGreaterThan(1e-3);
+      if (rank === 0) expect(trace.get("weights_cut")).toEqual(mapped(trace.get("weights_0"), () => 1 / 5));
+    }
+  });
+
+  it("costs what the answer says", () => {
+    const answer = readFileSync(join(__dirname, "../../docs/answers/two-matrices-or-one.md"), "utf8");
+    const row = (begin: string) => {
+      const cells = (answer.split("\n").find((line) => line.startsWith(`| ${begin}`)) ?? "").split("|");
+      const [numbers, multiplications] = [cells[2], cells[4]].map((text) => Number((text ?? "").replace(/,/g, "")));
+      return { numbers, multiplications };
+    };
+    expect(costOfTwo(512, 64, 10)).toEqual(row("two factors, d_k = 64"));
+    expect(costOfOne(512, 10)).toEqual(row("one matrix W_i"));
+    expect(costOfTwo(512, 512, 10)).toEqual(row("two factors of full size"));
+  });
+
+  it("says what a cut costs, and that none costs nothing", () => {
+    const values = { ...startOf(twoMatrices), width: 2, rank: 1 };
+    const options = twoMatrices.train?.(values) ?? { apart: 1, width: 2, seed: 1 };
+    const course: Trained[] = [{ options, moments: [...trained(options)] }];
+    const [cut, same, cost] = twoMatrices.show(values, course).said;
+    expect(cut).toMatch(/^Cut to rank 1, W has lost \d.* of its squares: .* the loss goes from \S+ to \S+\.$/);
+    expect(same).toMatch(/^One matrix gives the same scores: the largest difference is (0|\de-1\d)\.$/);
+    expect(cost).toContain("65,536 numbers a head. One has 262,144, 4 times as many,");
+    const whole = twoMatrices.show({ ...values, rank: 2 }, course).said[0];
+    expect(whole).toMatch(
+      /^W has rank 2, as many as a query has numbers: at rank 2 nothing is lost, and the loss stays /,
+    );
+    expect(twoMatrices.show({ ...values, heads: 1 }, course).said[2]).toContain("half as many");
+    expect(twoMatrices.show({ ...values, heads: 2 }, course).said[2]).toContain("262,144, as many,");
+  });
+});
+
 describe("a training", () => {
   it("follows the gradient", () => {
     const next = normal(3);
@@ -181,7 +263,7 @@ describe("a training", () => {
 });
 
 describe("each page", () => {
-  const plays: Play[] = [splitOrProject, diversity, oneProduct];
+  const plays: Play[] = [splitOrProject, diversity, twoMatrices, oneProduct];
 
   it.each(plays)("$name shows numbers at both ends of every slider", (play) => {
     const start = startOf(play);

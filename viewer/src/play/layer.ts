@@ -1,5 +1,6 @@
 // One attention layer in numbers, under the names and formulas that `multihead trace` gives its tensors.
 import type { Axis, Walk, WalkStep } from "../page";
+import { cutToRank } from "./rank";
 import { beside, mapped, type Matrix, product, softmax, turned } from "./matrix";
 
 /** W_i^Q, W_i^K [d, d_k] and W_i^V [d, d_v] of one head. */
@@ -65,8 +66,14 @@ export class Trace {
 
 /** softmax(Q K^T / √d_k) V: scores, scaled scores, weights and what they gather, under names that end with `ending`. */
 function attend(trace: Trace, ending: string, [q, k, v]: readonly [Matrix, Matrix, Matrix], heads: number[]): Matrix {
-  const scale = 1 / Math.sqrt(q.columns);
   const scores = trace.add(`scores${ending}`, `q${ending} k${ending}^T`, product(q, turned(k)), map, heads);
+  const weights = weigh(trace, ending, scores, q.columns, heads);
+  return trace.add(`z${ending}`, `weights${ending} v${ending}`, product(weights, v), perQuery, heads);
+}
+
+/** softmax(scores / √width): the scaled scores and the weights. */
+function weigh(trace: Trace, ending: string, scores: Matrix, width: number, heads: number[]): Matrix {
+  const scale = 1 / Math.sqrt(width);
   const formula = `${Number(scale.toPrecision(4))} scores${ending}`;
   const scaled = trace.add(
     `scaled${ending}`,
@@ -75,8 +82,7 @@ function attend(trace: Trace, ending: string, [q, k, v]: readonly [Matrix, Matri
     map,
     heads,
   );
-  const weights = trace.add(`weights${ending}`, `softmax of the rows of scaled${ending}`, softmax(scaled), map, heads);
-  return trace.add(`z${ending}`, `weights${ending} v${ending}`, product(weights, v), perQuery, heads);
+  return trace.add(`weights${ending}`, `softmax of the rows of scaled${ending}`, softmax(scaled), map, heads);
 }
 
 /** The layer on rows x [T, d]. */
@@ -107,4 +113,26 @@ export function addUncut(trace: Trace, heads: number): void {
   };
   const z = attend(trace, "_uncut", [whole("q"), whole("k"), whole("v")], []);
   trace.add("output_uncut", "z_uncut w_o", product(z, trace.get("w_o")), perQuery);
+}
+
+/**
+ * Head 0 with one matrix in place of two: adds w_one = w_q_0 w_k_0^T and the scores x w_one x^T; then the same of
+ * w_cut, the matrix of rank `rank` that is nearest to w_one, up to what the layer then gives, output_cut.
+ */
+export function addOneMatrix(trace: Trace, rank: number): void {
+  const [x, q, k] = [trace.get("x"), trace.get("w_q_0"), trace.get("w_k_0")];
+  const scored = (ending: string, w: Matrix): Matrix => {
+    const left = trace.add(`x_${ending}`, `x w_${ending}`, product(x, w), perQuery, [0]);
+    return trace.add(`scores_${ending}`, `x_${ending} x^T`, product(left, turned(x)), map, [0]);
+  };
+  const one = trace.add("w_one", "w_q_0 w_k_0^T", product(q, turned(k)), numbers, [0]);
+  scored("one", one);
+  const { left, right } = cutToRank(one, rank);
+  trace.add("w_left", `learned: w_one cut to rank ${rank}, its columns`, left, numbers, [0]);
+  trace.add("w_right", `learned: w_one cut to rank ${rank}, its rows`, right, numbers, [0]);
+  const cut = trace.add("w_cut", "w_left w_right^T", product(left, turned(right)), numbers, [0]);
+  const weights = weigh(trace, "_cut", scored("cut", cut), q.columns, [0]);
+  const gathered = trace.add("z_0_cut", "weights_cut v_0", product(weights, trace.get("v_0")), perQuery, [0]);
+  const z = trace.add("z_cut", sideBySide(["z_0_cut", "z_1"]), beside([gathered, trace.get("z_1")]), perQuery);
+  trace.add("output_cut", "z_cut w_o", product(z, trace.get("w_o")), perQuery);
 }

@@ -4,9 +4,10 @@ import { Frame, type Text } from "./frame";
 import { diversity } from "./pages/diversity";
 import { oneProduct } from "./pages/oneproduct";
 import { splitOrProject } from "./pages/splitorproject";
+import { twoMatrices } from "./pages/twomatrices";
 import type { Play } from "./play";
 
-const plays: readonly Play[] = [splitOrProject, diversity, oneProduct];
+const plays: readonly Play[] = [splitOrProject, diversity, twoMatrices, oneProduct];
 const read = record<Text & { name: string }>({ name: text, question: text, answer: listOf(text) });
 
 const root = document.getElementById("app") as HTMLElement;

@@ -110,7 +110,8 @@ export function lossOf(passes: readonly Pass[], wanted: Matrix): { off: Matrix; 
 
 export class Training {
   readonly x: Matrix;
-  private readonly wanted: Matrix;
+  /** What the output should be. */
+  readonly wanted: Matrix;
   private heads: Head[];
 
   constructor({ apart, width, seed }: TrainingOptions) {

@@ -73,7 +73,11 @@ function show(values: Values): Shown {
   const before = traceAt({ ...values, turned: 0 }).trace;
   const [heads, degrees] = [chosenValue(values, "heads"), chosenValue(values, "turned")];
   const part = d / heads;
-  const difference = (head: number) => moved(trace.get(`weights_${head}`), before.get(`weights_${head}`));
+  // Turning back leaves rounding, which is no move.
+  const difference = (head: number) => {
+    const share = moved(trace.get(`weights_${head}`), before.get(`weights_${head}`));
+    return share < 1e-12 ? 0 : share;
+  };
   const far = length(less(trace.get("z_1"), before.get("z_1"))) / length(before.get("z_1"));
   return {
     trace,
