@@ -58,7 +58,7 @@ export function play(open: Open, browser: string): void {
     await tab.press(" ");
     const before = await told(tab);
     const verdict = await tab.evaluate(() => document.querySelector<HTMLElement>(".verdict")?.innerText ?? "", null);
-    expect(verdict, tab.where).toMatch(/^(Yes\.|No: “.*”\.) .{10,}/);
+    expect(verdict, tab.where).toMatch(/^(Yes\.|No\. Right is “.*”\.) .{10,}/);
     const sliders = await tab.evaluate(
       () => [...document.querySelectorAll<HTMLInputElement>("[data-slider]")].map((one) => one.dataset.slider ?? ""),
       null,

@@ -20,6 +20,11 @@ export interface Text {
 /** So many trainings before the last one stay in the charts. */
 const mostTried = 7;
 
+const howToRead =
+  "The darker a cell, the farther its number is from 0, beside the largest of its matrix; grey ones are below 0. " +
+  "A matrix of weights is a head's map: its row for a word adds up to 1, and says how much of each word that word " +
+  "reads. What is said to move is the share of a row that would have to go to other words.";
+
 const chartOf = (chart: Chart): HTMLElement =>
   h("figure", { class: "charted" }, h("h2", {}, chart.title), h("p", { class: "quiet" }, chart.about), chartSvg(chart));
 
@@ -75,6 +80,7 @@ export class Frame {
       h("div", { class: "sliders" }, ...play.sliders.map((slider) => this.slider(slider))),
       this.said,
       this.charts,
+      h("p", { class: "quiet" }, howToRead),
       this.rows,
       this.reveal,
       this.answer,
@@ -134,7 +140,9 @@ export class Frame {
     });
     this.after.hidden = guessed < 0;
     this.verdict.textContent =
-      guessed < 0 ? "" : `${guessed === guess.right ? "Yes." : `No: “${guess.choices[guess.right]}”.`} ${guess.why}`;
+      guessed < 0
+        ? ""
+        : `${guessed === guess.right ? "Yes." : `No. Right is “${guess.choices[guess.right]}”.`} ${guess.why}`;
     for (const { name, choices, words } of sliders) {
       const value = values[name] as number;
       const output = this.outputs.get(name);

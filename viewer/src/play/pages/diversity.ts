@@ -27,7 +27,9 @@ function charts(all: readonly Trained[], at: number): Chart[] {
   return [
     {
       title: "How far apart the heads are",
-      about: "0: both add the same to the output; 1: the opposite.",
+      about:
+        "|a − b| / (|a| + |b|) of what the two add to the output: 0 the same, 1 the opposite, " +
+        "0.71 two that have nothing in common.",
       lines: lines(({ distance }) => distance),
       low: 1e-14,
       high: 1,
@@ -48,6 +50,7 @@ function said(all: readonly Trained[]): string[] {
   const now = all.at(-1);
   const [first, last] = [now?.moments[0], now?.moments.at(-1)];
   if (!now || !first || !last) return ["The heads are trained …"];
+  if (now.moments.length <= moments) return [`The heads are trained: ${thousands(last.step)} steps …`];
   const steps = thousands(last.step);
   const course =
     last.distance === 0
@@ -111,13 +114,13 @@ export const diversity: Play = {
     ],
     right: 0,
     why:
-      "Equal heads get equal gradients, bit for bit: nothing in the loss tells one from the " +
-      "other. Now let them begin a little apart.",
+      "Equal heads get equal gradients, bit for bit: the loss drives apart only what differs already. Now let them " +
+      "begin a little apart.",
   },
   sliders: [
     {
       name: "apart",
-      label: "They begin apart by",
+      label: "Noise on the numbers of head 1",
       choices: tenths.map((_, i) => i),
       start: 0,
       words: (i) => (i === 0 ? "0: equal" : i === tenths.length - 1 ? "1: random" : (tenths[i] ?? 0).toExponential(0)),

@@ -81,32 +81,33 @@ function show(values: Values): Shown {
         title: heads === 1 ? "One head: one map" : `${heads} heads: ${heads} maps`,
         about:
           "The queries of all heads come out of one product, x W^Q, and so do keys and values. Then " +
-          "each head takes a softmax of its own.",
+          `each head takes a softmax of its own, of its scores divided by √${d / heads}.`,
         steps: names("weights"),
         large: false,
       },
       {
         title: "The same numbers uncut: one map",
-        about: "Queries and keys of all heads side by side, their scores scaled for their length, and one softmax.",
+        about: `Queries and keys of all heads side by side, their scores divided by √${d}, and one softmax.`,
         steps: ["weights_uncut"],
         large: false,
       },
       {
         title: "What comes out",
-        about: "z has what the heads gathered, side by side; W^O mixes it. Below it the same with the one map.",
+        about: "z has what the heads gathered, side by side; W^O mixes it. After them the same with the one map.",
         steps: ["z", "w_o", "output", "z_uncut", "output_uncut"],
         large: false,
       },
     ],
     said: same
       ? [
-          heads === 1
-            ? "With one head there is nothing to cut: both ways are the same."
+          heads === 1 || words === 1
+            ? `With one ${heads === 1 ? "head there is nothing to cut" : "word there is nothing to choose"}: ` +
+              "both ways are the same."
             : "Without any score every word reads all words equally, in every head: then one map is as good as many.",
         ]
       : [
-          `Of each row's attention ${percent(toNearest)} would have to move to make the one map ` +
-            "that of even the nearest head.",
+          `The one map is no head's: to become even that of the nearest head, ${percent(toNearest)} of each row ` +
+            "would have to move.",
           `The output differs by ${percent(output)} of its length.`,
           `The one map is the heads' maps multiplied, each to the power 1/√${heads}, rows rescaled: ` +
             `the largest difference is ${fromProduct.toExponential(0)}.`,
@@ -126,7 +127,7 @@ export const oneProduct: Play = {
     ask: "What does the layer give without the cut?",
     choices: ["The same numbers", "The same but for rounding", "Something else"],
     right: 2,
-    why: "The products are the same, but a softmax of sums is not made of the softmaxes.",
+    why: "The products are the same, but one softmax of all scores together is another map than that of any head.",
   },
   sliders: [
     {

@@ -97,7 +97,10 @@ function show(values: Values): Shown {
         large: false,
       },
       {
-        title: heads === 1 ? "Head 1 gets all of them, too" : `Head 1 gets the first ${part} numbers of a row`,
+        title:
+          heads === 1
+            ? "Head 1 gets all of them, too"
+            : `Head 1 gets the first ${part === 1 ? "number" : `${part} numbers`} of a row`,
         about: `Of the same matrices it can have ${part} rows; the others meet nothing and are 0.`,
         steps: ["w_q_1", "w_k_1", "w_v_1", "weights_1"],
         large: false,
@@ -113,7 +116,8 @@ function show(values: Values): Shown {
       `Head 0 gives what it gave before the turn: ${percent(difference(0))} of each row's attention has moved.`,
       heads === 1
         ? "So does head 1: the whole row is its part."
-        : `Head 1 keeps ${percent(kept(layer))} of its matrices: ${percent(difference(1))} of each ` +
+        : `Head 1 keeps ${percent(kept(layer))} of the sum of its matrices' squares: ` +
+          `${percent(difference(1))} of each ` +
           `row's attention has moved, and what it gathers is off by ${percent(far)}.`,
       ...(degrees === 0 && heads > 1
         ? [
@@ -130,8 +134,9 @@ export const splitOrProject: Play = {
   lead: [
     "Each word is a row of 8 numbers. Two heads have learned the same thing. Head 0 reads all " +
       "8 numbers; head 1 was given a part of them, which happens to have all that it needs.",
-    "Now turn all rows by one rotation. Lengths and angles stay, so nothing is lost: which " +
-      "number of a row stands where is arbitrary. Both heads may learn anew.",
+    "Now turn all rows by one rotation, which mixes their numbers. Lengths and angles stay, so nothing is lost: " +
+      "which number of a row stands where is arbitrary. Head 0 takes matrices that turn the rows back; head 1 " +
+      "of these what it can.",
   ],
   guess: {
     ask: "Which head can still do what it did?",
@@ -156,7 +161,7 @@ export const splitOrProject: Play = {
       label: "Parts that a row is cut into",
       choices: [1, 2, 4, 8],
       start: 4,
-      words: (parts) => `${parts}, of ${d / parts} numbers`,
+      words: (parts) => `${parts}, of ${d / parts} number${parts === d ? "" : "s"}`,
     },
     { name: "words", label: "Words", choices: [1, 2, 3, 4, 5, 6, 8, 10], start: 6, words: String },
     {

@@ -49,14 +49,15 @@ function saidOf(trace: Trace, values: Values, wanted: Matrix): string[] {
     rank >= width
       ? `W has rank ${width}, as many as a query has numbers: at rank ${rank} nothing is lost, ` +
         `and the loss stays ${before}.`
-      : `Cut to rank ${rank}, W has lost ${percent(lost * lost)} of its squares: ` +
+      : `Cut to rank ${rank}, W has lost ${percent(lost * lost)} of the sum of its squares: ` +
         `${percent(moved(trace.get("weights_cut"), trace.get("weights_0")))} of each row's attention has moved, and ` +
         `the loss goes from ${before} to ${figure(lossOf(trace.get("output_cut"), wanted))}.`;
   const [model, heads] = [chosenValue(values, "model"), chosenValue(values, "heads")];
   const [two, one] = [costOfTwo(model, model / heads, 10), costOfOne(model, 10)];
   return [
     cut,
-    `One matrix gives the same scores: the largest difference is ${apart === 0 ? "0" : apart.toExponential(0)}.`,
+    `One matrix gives the same scores: the largest difference is ${figure(apart)}. It has ${whole.values.length} ` +
+      `numbers here, the two together ${2 * d * width}.`,
     `In a model of ${thousands(model)} numbers a word and ${heads} head${heads === 1 ? "" : "s"}, two matrices have ` +
       `${thousands(two.numbers)} numbers a head. One has ${thousands(one.numbers)}, ` +
       `${times(one.numbers, two.numbers)}, and multiplies ${thousands(one.multiplications)} times for ten words; ` +
@@ -97,20 +98,27 @@ function show(values: Values, all: readonly Trained[]): Shown {
       },
       {
         title: "One matrix: W = W^Q W^K^T",
-        about: "x W x^T is the same score. W has a row and a column for each number of a word.",
+        about:
+          "x W x^T is the same score. W has a row and a column for each number of a word. The softmax of each row of " +
+          "scores, divided by √d_k, is the head's map.",
         steps: ["w_one", "scores_one", "weights_0"],
         large: false,
       },
       {
         title: `W cut to rank ${rank}`,
-        about: `The nearest matrix that is a sum of ${rank} products of a column and a row, and the map it gives.`,
+        about:
+          rank === 0
+            ? "Nothing is left of it: all scores are 0, and every word reads all words alike."
+            : `The nearest matrix that is a sum of ${rank} product${rank === 1 ? "" : "s"} of a column and a row, ` +
+              "and the map that it gives.",
         steps: ["w_cut", "scores_cut", "weights_cut"],
         large: false,
       },
       {
         title: "What comes out",
-        about: "z of head 0 with W cut, beside that of head 1; W^O mixes them. Before it, the output with nothing cut.",
-        steps: ["output", "z_cut", "w_o", "output_cut"],
+        about:
+          "What both heads gather, head 0 with W cut, side by side; W^O mixes it. Last, the output with nothing cut.",
+        steps: ["z_cut", "w_o", "output_cut", "output"],
         large: false,
       },
     ],
@@ -122,7 +130,7 @@ export const twoMatrices: Play = {
   name: "two-matrices-or-one",
   lead: [
     "A head scores a word for another by a query times a key. The query is x W^Q, the key is x W^K; so the score is " +
-      `x W^Q W^K^T x^T, and one matrix W = W^Q W^K^T, of ${d} by ${d} numbers here, could be learned in their place.`,
+      `x W^Q W^K^T x^T, and one matrix W = W^Q W^K^T, of ${d} by ${d} numbers here, gives the same.`,
     "Below, two heads are trained with two matrices each. Then one matrix takes the place of head 0's two, and you " +
       "cut its rank.",
   ],
@@ -131,18 +139,18 @@ export const twoMatrices: Play = {
     choices: ["Scores that one matrix cannot give", "Fewer numbers to learn", "Nothing: it is a habit"],
     right: 1,
     why:
-      "One matrix gives every score that two give. But two thin ones have 2 d d_k numbers, and it has d². " +
-      "What they give up is rank.",
+      "One matrix gives every score that two give, with d² numbers in place of 2 d d_k. What the two give up is " +
+      "rank: their product has rank d_k at most.",
   },
   sliders: [
     {
       name: "rank",
       label: "Rank kept of W",
       choices: [0, 1, 2, 3, 4, 5, 6, 7, 8],
-      start: 2,
+      start: 1,
       words: (rank) => `${rank} of ${d}`,
     },
-    { name: "width", label: "d_k: numbers of a query and a key", choices: [1, 2, 4, 8], start: 4, words: String },
+    { name: "width", label: "Numbers of a query and a key below, d_k", choices: [1, 2, 4, 8], start: 2, words: String },
     {
       name: "model",
       label: "Cost of a model whose words have",
@@ -155,7 +163,7 @@ export const twoMatrices: Play = {
       label: "and whose layers have",
       choices: [1, 2, 4, 8, 16, 32],
       start: 8,
-      words: (heads) => `${heads} head${heads === 1 ? "" : "s"}, d_k = d / ${heads}`,
+      words: (heads) => `${heads} head${heads === 1 ? "" : "s"}${heads === 1 ? "" : `, of d / ${heads} numbers each`}`,
     },
     {
       name: "numbers",
