@@ -8,7 +8,8 @@
 
 BUILD is a build folder with the benchmarks. Two threads on each side. `bound`: the time that the arithmetic alone takes
 at this machine's float32 peak, in cycles per score element D / 16 + 0.4 forward and 5 D / 32 + 0.5 backward. The peak is
-that of a loop of multiply-adds on both threads at once, before and after each shape; the higher counts.
+that of a loop of multiply-adds on both threads at once, before and after each shape; the higher counts. On a machine that
+others use, too, `table --quietest` takes the quietest turn of each side, and `--before BUILD` lets another version take turns.
 """
 
 import argparse
@@ -277,6 +278,9 @@ def random_shape(r):
 
 def about(args, ours):
     command = f"python benchmarks/peers/attention.py {args.what} --build BUILD" + (" --text TEXT" if args.text else "")
+    if args.what == "table" and (args.quietest or args.before):
+        command += " --quietest" * args.quietest + " --before BEFORE" * bool(args.before)
+        command += f" --rounds {args.rounds} --seconds {args.seconds:g}"
     return {"command": command,
             "machine": {"processor": processor(), "threads": args.threads, "system": platform.platform(),
                         "peak_gflops": round(args.peak, 1)},
@@ -302,9 +306,9 @@ def table(args, ours):
     for shape in table_shapes(args.text):
         if args.only and args.only not in shape.name:
             continue
-        before = quiet_peak(ours)
+        peak_before = quiet_peak(ours)
         times, difference = measure(shape, sides, args.rounds, args.seconds, min if args.quietest else statistics.median)
-        peak = max(before, quiet_peak(ours))
+        peak = max(peak_before, quiet_peak(ours))
         bound = shape.bound_seconds(peak)
         row = {"shape": shape.name, "milliseconds": {name: round(t * 1e3, 4) for name, t in times.items()},
                "ratio_to_torch": round(times["torch"] / times["multihead"], 3), "asked": shape.asked,
@@ -316,10 +320,11 @@ def table(args, ours):
             row["ratio_to_onnxruntime"] = round(times["onnxruntime"] / times["multihead"], 3)
         if "before" in times:
             row["ratio_to_before"] = round(times["before"] / times["multihead"], 3)
+        before = f" before x {row['ratio_to_before']:.2f}" if "before" in times else ""
         rows.append(row)
         mark = "" if not shape.asked else " ok" if row["ratio_to_torch"] >= shape.asked else " SHORT"
         print(f"{shape.name:64} {times['multihead'] * 1e3:9.3f} ms  torch x {row['ratio_to_torch']:6.2f} "
-              f"(asked {shape.asked}) bound {row['share_of_bound']:.0%} before x {row.get('ratio_to_before', 0):.2f}{mark}", file=sys.stderr)
+              f"(asked {shape.asked}) bound {row['share_of_bound']:.0%}{mark}{before}", file=sys.stderr)
     return {"what": "attention beside torch and onnxruntime", **about(args, ours), "rows": rows}
 
 

@@ -45,11 +45,12 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
     const int64_t keys = chunk.end - chunk.begin;
     chunk.k = plain_rows(h.k.from(chunk.begin), keys, in.d_key, copied, memory.keys);
     chunk.v = plain_rows(h.v.from(chunk.begin), keys, in.d_value, copied, memory.values, &chunk.finite);
-    Ahead ahead, *asked = nullptr;
+    Ahead ahead;
     const int64_t after = std::min(kChunk, piece.end - chunk.end);
-    if (piece.strips <= kGroups && piece.end <= kSmall) {
+    const bool small = piece.strips <= kGroups && piece.end <= kSmall;
+    if (small) {
       // Several small items fit in the second-level cache; asking costs more than it gains.
-    } else if (asked = &ahead; after > 0) {
+    } else if (after > 0) {
       ahead.add(h.k.from(chunk.end), after, in.d_key);
       ahead.add(h.v.from(chunk.end), after, in.d_value);
     } else {
@@ -59,7 +60,8 @@ HWY_INLINE void forward_strips(const AttentionInputs& in, const AttentionOutputs
       ahead.add(next.q, next.queries, in.d_key);
     }
     for (int s = 0; s < piece.strips; s += kGroups) {
-      meet(in, out, piece, h, chunk, s, std::min(kGroups, piece.strips - s), running, asked, memory);
+      meet(in, out, piece, h, chunk, s, std::min(kGroups, piece.strips - s), running,
+           small ? nullptr : &ahead, memory);
     }
   }
   for (int s = 0; s < piece.strips; ++s) {

@@ -114,8 +114,8 @@ struct Product {
   const float* factors = nullptr;  // [rows] or none; the sums are multiplied by them (not with `add`)
 };
 
-// Steps of a sum in which one line is prefetched: lines that come faster take the places that loads from the
-// second-level cache wait in (15 % of the time on a Xeon).
+// Steps of a sum in which one line is prefetched. Lines that come faster take the places in which loads from the
+// second-level cache wait: on a Xeon the whole pass then took a third longer.
 constexpr int64_t kAskSteps = 16;
 
 /// Row r is query r of the strip, the sum goes over its keys: O = P V and dQ = dS K.
@@ -190,8 +190,8 @@ HWY_INLINE void product_tile(const Product& p, int64_t row, int64_t rows, int64_
 
 template <class Layout, int R, int C, bool kAsks = false>
 HWY_NOINLINE void product_columns(const Product& p, int64_t rows, int64_t column, int last) {
-  if constexpr (!Layout::kManyStrips &&
-                !kAsks) {  // a function of its own, so that small items keep a small loop
+  // Asking is a function of its own, so that small items keep a small loop.
+  if constexpr (!Layout::kManyStrips && !kAsks) {
     if (p.ahead) return product_columns<Layout, R, C, true>(p, rows, column, last);
   }
   for (int64_t row = 0; row < rows; row += R) product_tile<Layout, R, C, kAsks>(p, row, rows, column, last);

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { chosenOf, first, fragmentOf } from "../src/play/address";
 import { powers } from "../src/play/chart";
 import { addOneMatrix, addUncut, type HeadWeights, traceOf } from "../src/play/layer";
-import { cell, length, less, mapped, matrix, type Matrix, product, turned } from "../src/play/matrix";
+import { cell, largest, length, less, mapped, matrix, type Matrix, product, turned } from "../src/play/matrix";
 import { diversity, optionsOf } from "../src/play/pages/diversity";
 import { compared, oneProduct, productOfMaps } from "../src/play/pages/oneproduct";
 import { kept, rotation, splitOrProject, traceAt } from "../src/play/pages/splitorproject";
@@ -20,7 +20,6 @@ import { gradient, type Head, lossOf, run, trained, Training } from "../src/play
 import { Steps } from "../src/walk";
 
 const tool = process.env.MULTIHEAD_TOOL ?? "";
-const largest = (of: Matrix): number => of.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 const startOf = (play: Play): Values => first(play.sliders).values;
 
 function layer(heads: number, d: number, width: number, seed: number) {

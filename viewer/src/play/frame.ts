@@ -199,7 +199,7 @@ export class Frame {
     const drawn = JSON.stringify(rows);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
-    this.figures = new Map(rows.flatMap(({ steps, large }) => steps.map((name) => [name, new StepFigure(large)])));
+    this.figures = new Map(rows.flatMap(({ steps }) => steps.map((name) => [name, new StepFigure(false)])));
     this.rows.replaceChildren(
       ...rows.map(({ title, about, steps }) =>
         h(

@@ -58,6 +58,12 @@ export function softmax(scores: Matrix): Matrix {
 /** The length of all numbers as one vector. */
 export const length = (of: Matrix): number => Math.sqrt(of.values.reduce((sum, value) => sum + value * value, 0));
 
+/** The largest number, whatever its sign. */
+export const largest = (of: Matrix): number => of.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+
+/** Half of the mean square of the numbers: the loss of what an output is off by. */
+export const halfMeanSquare = (of: Matrix): number => length(of) ** 2 / 2 / of.values.length;
+
 export const less = (a: Matrix, b: Matrix): Matrix =>
   matrix(a.rows, a.columns, (i, j) => cell(a, i, j) - cell(b, i, j));
 

@@ -24,9 +24,8 @@ export interface Guess {
 export interface Row {
   title: string;
   about: string;
-  /** Names of steps; `large`: with numbers, where there is room. */
+  /** Names of steps. */
   steps: readonly string[];
-  large: boolean;
 }
 
 /** One course of a chart; of what is trained now, or of what was tried before. */
@@ -78,6 +77,24 @@ export interface Play {
   /** trained: that of these values, and before it those that were tried. */
   show: (values: Values, trained: readonly Trained[]) => Shown;
 }
+
+/** How many words the rows have. */
+export const wordsSlider: Slider = {
+  name: "words",
+  label: "Words",
+  choices: [1, 2, 3, 4, 5, 6, 8, 10],
+  start: 6,
+  words: String,
+};
+
+/** The seed of everything random, of so many. */
+export const numbersSlider = (seeds: number): Slider => ({
+  name: "numbers",
+  label: "Other random numbers",
+  choices: Array.from({ length: seeds }, (_, i) => i + 1),
+  start: 1,
+  words: (seed) => `${seed} of ${seeds}`,
+});
 
 /** A slider's value; every slider has one. */
 export function chosenValue(values: Values, name: string): number {

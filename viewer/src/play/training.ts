@@ -1,7 +1,20 @@
 // Two heads that are trained to give what two other heads give: gradient descent in full, so that every number can be
 // followed.
 import type { HeadWeights, Layer } from "./layer";
-import { add, cell, length, less, mapped, matrix, type Matrix, product, softmax, sum, turned } from "./matrix";
+import {
+  add,
+  cell,
+  halfMeanSquare,
+  length,
+  less,
+  mapped,
+  matrix,
+  type Matrix,
+  product,
+  softmax,
+  sum,
+  turned,
+} from "./matrix";
 import { normal, randomMatrix } from "./random";
 
 /** Rows that are read, and their width. */
@@ -105,7 +118,7 @@ export function gradient(x: Matrix, head: Head, pass: Pass, ofOutput: Matrix): H
 /** The output of two heads less what it should be, and half of its mean square. */
 export function lossOf(passes: readonly Pass[], wanted: Matrix): { off: Matrix; loss: number } {
   const of = less(sum(passes.map((pass) => pass.adds)), wanted);
-  return { off: of, loss: length(of) ** 2 / 2 / of.values.length };
+  return { off: of, loss: halfMeanSquare(of) };
 }
 
 export class Training {

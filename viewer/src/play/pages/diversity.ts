@@ -1,7 +1,7 @@
 // Two heads that begin equal, or nearly so, and are trained.
 import { figure, thousands } from "../../names";
 import { type Layer, traceOf } from "../layer";
-import { type Chart, chosenValue, type Play, type Shown, type Trained, type Values } from "../play";
+import { type Chart, chosenValue, type Play, type Shown, type Trained, type Values, numbersSlider } from "../play";
 import { moments, stepsBetween, Training, type Moment, type TrainingOptions } from "../training";
 
 const tenths: readonly number[] = [0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1];
@@ -84,14 +84,12 @@ function show(values: Values, all: readonly Trained[]): Shown {
         title: `Head ${head} at step ${thousands(moment.step)}`,
         about: head === 0 ? "Queries and keys give its map, values what it gathers." : "The same of the other head.",
         steps: [`w_q_${head}`, `w_k_${head}`, `w_v_${head}`, `weights_${head}`],
-        large: false,
       }))
       .concat([
         {
           title: "Both together",
           about: "The upper rows of W^O meet head 0, the lower ones head 1.",
           steps: ["z", "w_o", "output"],
-          large: false,
         },
       ]),
     said: said(all),
@@ -126,13 +124,7 @@ export const diversity: Play = {
       words: (i) => (i === 0 ? "0: equal" : i === tenths.length - 1 ? "1: random" : (tenths[i] ?? 0).toExponential(0)),
     },
     { name: "width", label: "Numbers of a query, key and value", choices: [1, 2, 4, 8], start: 4, words: String },
-    {
-      name: "numbers",
-      label: "Other random numbers",
-      choices: [1, 2, 3, 4, 5, 6],
-      start: 1,
-      words: (seed) => `${seed} of 6`,
-    },
+    numbersSlider(6),
     {
       name: "moment",
       label: "Heads shown at step",

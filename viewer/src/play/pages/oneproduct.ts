@@ -1,7 +1,7 @@
 // One product, h softmaxes: the matrices of h heads with a softmax each, and the same numbers uncut with one.
 import { addUncut, type Layer, traceOf, type Trace } from "../layer";
-import { cell, length, less, matrix, type Matrix, moved } from "../matrix";
-import { type Play, type Shown, type Values, chosenValue } from "../play";
+import { cell, largest, length, less, matrix, type Matrix, moved } from "../matrix";
+import { type Play, type Shown, type Values, chosenValue, numbersSlider, wordsSlider } from "../play";
 import { normal, randomMatrix } from "../random";
 import { percent } from "../../names";
 
@@ -57,7 +57,7 @@ export function compared(trace: Trace, heads: number): Compared {
   return {
     toNearest: Math.min(...maps.map((map) => moved(map, one))),
     output: length(less(output, trace.get("output_uncut"))) / length(output),
-    fromProduct: less(one, productOfMaps(maps)).values.reduce((a, b) => Math.max(a, Math.abs(b)), 0),
+    fromProduct: largest(less(one, productOfMaps(maps))),
   };
 }
 
@@ -83,19 +83,16 @@ function show(values: Values): Shown {
           "The queries of all heads come out of one product, x W^Q, and so do keys and values. Then " +
           `each head takes a softmax of its own, of its scores divided by √${d / heads}.`,
         steps: names("weights"),
-        large: false,
       },
       {
         title: "The same numbers uncut: one map",
         about: `Queries and keys of all heads side by side, their scores divided by √${d}, and one softmax.`,
         steps: ["weights_uncut"],
-        large: false,
       },
       {
         title: "What comes out",
         about: "z has what the heads gathered, side by side; W^O mixes it. After them the same with the one map.",
         steps: ["z", "w_o", "output", "z_uncut", "output_uncut"],
-        large: false,
       },
     ],
     said: same
@@ -137,7 +134,7 @@ export const oneProduct: Play = {
       start: 4,
       words: (heads) => `${heads}, of ${d / heads} numbers each`,
     },
-    { name: "words", label: "Words", choices: [1, 2, 3, 4, 5, 6, 8, 10], start: 6, words: String },
+    wordsSlider,
     {
       name: "sharp",
       label: "Size of W^Q and W^K",
@@ -145,13 +142,7 @@ export const oneProduct: Play = {
       start: 6,
       words: (tenths) => (tenths === 0 ? "0: no scores" : (tenths / 10).toFixed(1)),
     },
-    {
-      name: "numbers",
-      label: "Other random numbers",
-      choices: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-      start: 1,
-      words: (seed) => `${seed} of 10`,
-    },
+    numbersSlider(10),
   ],
   show,
 };

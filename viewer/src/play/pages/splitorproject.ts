@@ -3,7 +3,7 @@
 import { percent } from "../../names";
 import { type HeadWeights, type Layer, traceOf, type Trace } from "../layer";
 import { cell, length, less, matrix, type Matrix, moved, product, turned } from "../matrix";
-import { chosenValue, type Play, type Shown, type Values } from "../play";
+import { chosenValue, type Play, type Shown, type Values, numbersSlider, wordsSlider } from "../play";
 import { normal, randomMatrix } from "../random";
 
 /** Width of rows, and of a head's queries, keys and values. */
@@ -88,13 +88,11 @@ function show(values: Values): Shown {
           `A row of ${d} numbers for each word${degrees === 0 ? "" : `, turned by ${degrees}°`}: ` +
           "turning moves no two words apart or together.",
         steps: ["x"],
-        large: false,
       },
       {
         title: "Head 0 reads all numbers of a row",
         about: "Its matrices have a row for each number. When rows turn, it takes matrices that turn them back.",
         steps: ["w_q_0", "w_k_0", "w_v_0", "weights_0"],
-        large: false,
       },
       {
         title:
@@ -103,13 +101,11 @@ function show(values: Values): Shown {
             : `Head 1 gets the first ${part === 1 ? "number" : `${part} numbers`} of a row`,
         about: `Of the same matrices it can have ${part} rows; the others meet nothing and are 0.`,
         steps: ["w_q_1", "w_k_1", "w_v_1", "weights_1"],
-        large: false,
       },
       {
         title: "What comes out",
         about: `What both have gathered, side by side; W^O brings ${2 * width} numbers back to ${d}.`,
         steps: ["z", "w_o", "output"],
-        large: false,
       },
     ],
     said: [
@@ -163,14 +159,8 @@ export const splitOrProject: Play = {
       start: 4,
       words: (parts) => `${parts}, of ${d / parts} number${parts === d ? "" : "s"}`,
     },
-    { name: "words", label: "Words", choices: [1, 2, 3, 4, 5, 6, 8, 10], start: 6, words: String },
-    {
-      name: "numbers",
-      label: "Other random numbers",
-      choices: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-      start: 1,
-      words: (seed) => `${seed} of 10`,
-    },
+    wordsSlider,
+    numbersSlider(10),
   ],
   show,
 };

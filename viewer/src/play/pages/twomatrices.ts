@@ -2,8 +2,8 @@
 // lower rank; and what either costs in a model.
 import { figure, percent, thousands } from "../../names";
 import { addOneMatrix, traceOf, type Trace } from "../layer";
-import { length, less, type Matrix, moved } from "../matrix";
-import { type Chart, chosenValue, type Play, type Shown, type Trained, type Values } from "../play";
+import { halfMeanSquare, largest, length, less, type Matrix, moved } from "../matrix";
+import { type Chart, chosenValue, type Play, type Shown, type Trained, type Values, numbersSlider } from "../play";
 import { moments, Training, type TrainingOptions } from "../training";
 
 /** Width of the rows that the heads below read. */
@@ -36,8 +36,7 @@ function times(many: number, few: number): string {
   return ratio === 1 ? "as many" : ratio === 0.5 ? "half as many" : `${Number(ratio.toPrecision(3))} times as many`;
 }
 
-const lossOf = (output: Matrix, wanted: Matrix): number => length(less(output, wanted)) ** 2 / 2 / wanted.values.length;
-const largest = (of: Matrix): number => of.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+const lossOf = (output: Matrix, wanted: Matrix): number => halfMeanSquare(less(output, wanted));
 
 function saidOf(trace: Trace, values: Values, wanted: Matrix): string[] {
   const [rank, width] = [chosenValue(values, "rank"), chosenValue(values, "width")];
@@ -94,7 +93,6 @@ function show(values: Values, all: readonly Trained[]): Shown {
           `Queries are x W^Q, keys are x W^K, of ${course.options.width} numbers each; ` +
           "a score is a query times a key.",
         steps: ["w_q_0", "w_k_0", "scores_0"],
-        large: false,
       },
       {
         title: "One matrix: W = W^Q W^K^T",
@@ -102,7 +100,6 @@ function show(values: Values, all: readonly Trained[]): Shown {
           "x W x^T is the same score. W has a row and a column for each number of a word. The softmax of each row of " +
           "scores, divided by √d_k, is the head's map.",
         steps: ["w_one", "scores_one", "weights_0"],
-        large: false,
       },
       {
         title: `W cut to rank ${rank}`,
@@ -112,14 +109,12 @@ function show(values: Values, all: readonly Trained[]): Shown {
             : `The nearest matrix that is a sum of ${rank} product${rank === 1 ? "" : "s"} of a column and a row, ` +
               "and the map that it gives.",
         steps: ["w_cut", "scores_cut", "weights_cut"],
-        large: false,
       },
       {
         title: "What comes out",
         about:
           "What both heads gather, head 0 with W cut, side by side; W^O mixes it. Last, the output with nothing cut.",
         steps: ["z_cut", "w_o", "output_cut", "output"],
-        large: false,
       },
     ],
     said: course.moments.length > moments ? saidOf(trace, values, training.wanted) : ["The heads are trained …"],
@@ -165,13 +160,7 @@ export const twoMatrices: Play = {
       start: 8,
       words: (heads) => `${heads} head${heads === 1 ? "" : "s"}${heads === 1 ? "" : `, of d / ${heads} numbers each`}`,
     },
-    {
-      name: "numbers",
-      label: "Other random numbers",
-      choices: [1, 2, 3, 4, 5, 6],
-      start: 1,
-      words: (seed) => `${seed} of 6`,
-    },
+    numbersSlider(6),
   ],
   train: optionsOf,
   show,
