@@ -28,6 +28,11 @@ int64_t product_panel() {
 void multiply_rows(const ProductRows& rows, const PackedMatrix& b, MatrixView c, bool add, int64_t first,
                    int64_t last) {
   const ConstMatrixView& a = rows.numbers;
+  // Less than this stays in the second-level cache from one block of rows to the next.
+  constexpr int64_t kNear = 512 << 10;  // bytes
+  const bool comes_from_afar =
+      a.rows >= kRowsThatAsk &&
+      (last - first) * kPanel * b.rows() * static_cast<int64_t>(sizeof(float)) > kNear;
   const int64_t even = b.rounds_rows() ? std::max<int64_t>(1, b.rows()) : block_of_depth(b.rows());
   for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += even) {
     const int64_t depth = std::min(even, b.rows() - k0);
@@ -39,9 +44,19 @@ void multiply_rows(const ProductRows& rows, const PackedMatrix& b, MatrixView c,
         continue;
       }
       const int64_t column = p * kPanel, width = std::min(kPanel, b.cols() - column);
-      multiply_panel(
-          {.data = a.data + k0, .row_stride = a.stride, .k_stride = 1, .rows = a.rows, .depth = depth},
-          b.panel_data(p) + k0 * kPanel, c.data + column, c.stride, width, add || k0 > 0);
+      const LeftFactor left{
+          .data = a.data + k0, .row_stride = a.stride, .k_stride = 1, .rows = a.rows, .depth = depth};
+      const float* const panel = b.panel_data(p) + k0 * kPanel;
+      float* const to = c.data + column;
+      const bool is_last = p + 1 == last;
+      const int64_t next_k0 = is_last ? k0 + depth : k0, next_depth = std::min(even, b.rows() - next_k0);
+      if (!comes_from_afar || next_depth <= 0) {
+        multiply_panel(left, panel, to, c.stride, width, add || k0 > 0);
+        continue;
+      }
+      const float* const next = b.panel_data(is_last ? first : p + 1) + next_k0 * kPanel;
+      multiply_panel_before({next, next + next_depth * kPanel}, left, panel, to, c.stride, width,
+                            add || k0 > 0);
     }
   }
 }
