@@ -22,7 +22,10 @@ const policy = [
   `script-src ${hash(script)}${place}`,
 ].join("; ");
 const page = readFileSync(join(here, "src/page.html"), "utf8")
+  .replace("{title}", () => "multihead")
   .replace("{policy}", () => policy)
+  // The library puts the data of a page, and the elements of a live one, in these places.
+  .replace("{elements}", () => '<script id="data" type="text/plain">{data}</script>\n{live}')
   .replace("{style}", () => style)
   .replace("{script}", () => script);
 const worker = await bundled("src/live/worker.ts", { format: "iife", target: "es2022" });

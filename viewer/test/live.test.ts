@@ -165,7 +165,7 @@ describe("the live page in words", () => {
 
   it("says how far it is, and how near its weights are", () => {
     expect(stateInWords({ is: "opening", share: 0.25 }, 0)).toContain("25 %");
-    expect(stateInWords({ is: "failed", why: "no." }, 0)).toBe("no.");
+    expect(stateInWords({ is: "failed", why: "no." }, 0)).toBe("no. The page shows what was recorded.");
     expect(stateInWords({ is: "ready", about: about("causal") }, 12.4)).toContain("12 ms");
     expect(weightsInWords({ as: "file", difference: null, cosine: null, texts: 0 })).toBe(
       "The model in this page has the weights of its file, not rounded.",

@@ -5,21 +5,48 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { chosenOf, first, fragmentOf } from "../src/play/address";
+import { chosenOf, first, fragmentOf, mostText } from "../src/play/address";
 import { powers } from "../src/play/chart";
 import { addOneMatrix, addUncut, type HeadWeights, traceOf } from "../src/play/layer";
-import { cell, largest, length, less, mapped, matrix, type Matrix, product, turned } from "../src/play/matrix";
+import { cell, largest, length, less, type Matrix, mapped, matrix, product, turned } from "../src/play/matrix";
 import { diversity, optionsOf } from "../src/play/pages/diversity";
 import { compared, oneProduct, productOfMaps } from "../src/play/pages/oneproduct";
 import { kept, rotation, splitOrProject, traceAt } from "../src/play/pages/splitorproject";
 import { costOfOne, costOfTwo, twoMatrices } from "../src/play/pages/twomatrices";
-import type { Play, Trained, Values } from "../src/play/play";
+import {
+  alike,
+  apart,
+  lessProbable,
+  mostRead,
+  partsOfOutput,
+  randomLayer,
+  uniqueHeads,
+} from "../src/play/pages/uniqueheads";
+import type { Play, ReadText, Trained, Values } from "../src/play/play";
 import { normal, randomMatrix, uniform } from "../src/play/random";
 import { cutToRank, factorsOf } from "../src/play/rank";
-import { gradient, type Head, lossOf, run, trained, Training } from "../src/play/training";
+import { readWalk } from "../src/play/reading";
+import { gradient, type Head, lossOf, run, Training, trained } from "../src/play/training";
+import { type Piece, piecesOf } from "../src/play/typeset";
 import { Steps } from "../src/walk";
 
 const tool = process.env.MULTIHEAD_TOOL ?? "";
+/** A sentence that a layer of four heads with biases has read. */
+function readText(words: string[], seed: number): ReadText {
+  const next = normal(seed);
+  const row = (size: number) => randomMatrix(1, size, 0.3, next);
+  const layer = randomLayer(12, 3, seed);
+  const heads = layer.heads.map((head) => ({ ...head, biases: { q: row(3), k: row(3), v: row(3) } }));
+  return {
+    text: words.join(" "),
+    words,
+    x: randomMatrix(words.length, 12, 1, next),
+    layer: { heads, output: layer.output, outputBias: row(12) },
+    says: "so",
+    losses: [0.5, 0, -0.25, 2],
+  };
+}
+
 const startOf = (play: Play): Values => first(play.sliders).values;
 
 function layer(heads: number, d: number, width: number, seed: number) {
@@ -265,8 +292,80 @@ describe("a training", () => {
   });
 });
 
+describe("heads on a sentence", () => {
+  const read = readText(["the", "dog", "sees", "it", "</s>"], 3);
+
+  it.skipIf(tool === "").each([0, 1])("are those that the tool traces, of layer %i", async (layer) => {
+    const folder = mkdtempSync(join(tmpdir(), "multihead-"));
+    const sentence = "two dogs see a cat .";
+    const attention = `encoder.${layer}.self_attention`;
+    execFileSync(tool, ["--quiet", "trace", "demo", "--text", sentence, "--attention", attention, "--save", folder]);
+    const file = join(folder, "page.html");
+    const how = ["--no-importance", "--walk", attention, "--output", file];
+    execFileSync(tool, ["--quiet", "view", "demo", sentence, ...how]);
+    const data = /<script id="data"[^>]*>([^<]*)/.exec(readFileSync(file, "utf8"))?.[1] ?? "";
+    const { words, x, layer: of } = await readWalk(data);
+    expect(words.join(" ")).toMatch(/two dogs see a cat \. <\/s>/);
+    const trace = traceOf(x, of);
+    const names = trace.walk().steps.map(({ name }) => name);
+    expect(names.length).toBe(5 + 4 * 13);
+    for (const name of names) {
+      const wanted = npy(join(folder, `${name}.npy`));
+      // The tool adds up in float32.
+      expect(largest(less(trace.get(name), wanted)), name).toBeLessThanOrEqual(2e-6 * Math.max(1, largest(wanted)));
+    }
+  });
+
+  it("have one map, and are worth one head, once they have the same numbers", () => {
+    const same = traceOf(read.x, alike(read.layer, 1));
+    expect(apart(same)).toBe(0);
+    const [head] = read.layer.heads as [HeadWeights];
+    const all = read.layer.output;
+    const summed = matrix(3, 12, (i, j) => [0, 1, 2, 3].reduce((sum, of) => sum + cell(all, 3 * of + i, j), 0));
+    const one = traceOf(read.x, { ...read.layer, heads: [head], output: summed });
+    expect(largest(less(one.get("output"), same.get("output")))).toBeLessThan(1e-12);
+    const half = apart(traceOf(read.x, alike(read.layer, 0.5)));
+    expect(half).toBeGreaterThan(0);
+    expect(half).toBeLessThan(apart(traceOf(read.x, alike(read.layer, 0))));
+  });
+
+  it.each([1, 6, 24, 96])("differ with random numbers, of %i a query", (size) => {
+    const x = randomMatrix(7, 96, 1, normal(2));
+    expect(apart(traceOf(x, randomLayer(96, size, 1)))).toBeGreaterThan(0.1);
+  });
+
+  it("read most where most of their weights are, and have parts of the output", () => {
+    const before = matrix(4, 4, (i, j) => (j === Math.max(0, i - 1) ? 0.7 : 0.1));
+    expect(mostRead(before)).toEqual({ where: "the word before", share: expect.closeTo(0.7, 12) });
+    const ends = matrix(3, 3, (_, j) => (j === 2 ? 1 : 0));
+    expect(mostRead(ends)).toEqual({ where: "the end of the sentence", share: 1 });
+    expect(mostRead(matrix(1, 1, () => 1)).share).toBe(1);
+    const parts = partsOfOutput(traceOf(read.x, read.layer));
+    expect(parts.reduce((sum, one) => sum + one, 0)).toBeCloseTo(1, 12);
+    expect(Math.min(...parts)).toBeGreaterThan(0);
+  });
+
+  it.each([
+    [0, "as probable as with it, to 1 %"],
+    [-0.005, "as probable as with it, to 1 %"],
+    [2.88, "17.8 times less probable"],
+    [-1, "2.72 times more probable"],
+    [10.98, "59,000 times less probable"],
+    [800, "over a billion times less probable"],
+  ])("say what a loss of %s in log p means", (loss, words) => expect(lessProbable(loss)).toBe(words));
+
+  it("say what is lost without them only as they were trained", () => {
+    const said = (values: object) => uniqueHeads.show({ ...startOf(uniqueHeads), ...values }, [], read).said.join(" ");
+    expect(said({})).toMatch(/Without it, that translation is 1\.65 times less probable\..* 1\.28 times more/);
+    expect(said({})).toContain("translation: “so”");
+    expect(said({ alike: 1 })).toMatch(/one and the same map: 0 %/);
+    for (const other of [{ alike: 0.5 }, { size: 6 }]) expect(said(other)).not.toMatch(/Without it|translation/);
+    expect(uniqueHeads.show(startOf(uniqueHeads), [])).toMatchObject({ trace: null, rows: [] });
+  });
+});
+
 describe("each page", () => {
-  const plays: Play[] = [splitOrProject, diversity, twoMatrices, oneProduct];
+  const plays: Play[] = [splitOrProject, diversity, twoMatrices, uniqueHeads, oneProduct];
 
   it.each(plays)("$name shows numbers at both ends of every slider", (play) => {
     const start = startOf(play);
@@ -276,7 +375,7 @@ describe("each page", () => {
         const options = play.train?.(values);
         // A few moments show as much as all.
         const course: Trained[] = options ? [{ options, moments: [new Training(options).moment(0)] }] : [];
-        const { trace, rows, said } = play.show(values, course);
+        const { trace, rows, said } = play.show(values, course, readText(["a", "b", "c"], 5));
         for (const { name: step } of trace?.walk().steps ?? [])
           expect(trace?.get(step).values.every(Number.isFinite), `${name} ${value}: ${step}`).toBe(true);
         for (const step of rows.flatMap((row) => row.steps)) expect(trace?.get(step), step).toBeDefined();
@@ -313,12 +412,28 @@ describe("each page", () => {
 describe("the address of a page", () => {
   const ranges = [{ name: "heads", choices: [1, 2, 4], start: 2 }];
   it("holds what is chosen, and ignores what does not fit", () => {
-    const chosen = { values: { guess: 1, heads: 4 }, cell: "weights_0:2:1", answered: true };
+    const chosen = {
+      values: { guess: 1, heads: 4 },
+      cell: "weights_0:2:1",
+      answered: true,
+      text: "zwei & drei = fünf #?",
+    };
     expect(chosenOf(fragmentOf(chosen, ranges), ranges, 3)).toEqual(chosen);
+    expect(chosenOf(`#text=${"x".repeat(1000)}`, ranges, 3).text).toHaveLength(mostText);
     expect(fragmentOf(first(ranges), ranges)).toBe("#");
     expect(chosenOf("#guess=7&heads=3&cell=<b>&answered=1", ranges, 3)).toEqual(first(ranges));
     expect(chosenOf("#guess=x&heads=%ff&&=", ranges, 3)).toEqual(first(ranges));
   });
+});
+
+describe("the letters of a page", () => {
+  it.each<[string, Piece[]]>([
+    ["W = W^Q W^K^T.", ["W = W", { above: "Q" }, " W", { above: "K⊤" }, "."]],
+    ["x W x^T", ["x W x", { above: "T" }]],
+    ["W_i^O of d_k", ["W", { below: "i" }, { above: "O" }, " of d", { below: "k" }]],
+    ["w_q_0 and e^-x stay, <b>", ["w_q_0 and e^-x stay, <b>"]],
+    ["", []],
+  ])("of %s stand where print has them", (text, pieces) => expect(piecesOf(text)).toEqual(pieces));
 });
 
 describe("a chart", () => {

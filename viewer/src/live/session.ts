@@ -7,7 +7,7 @@ import type { Reply, Request } from "./protocol";
 export type State =
   | { is: "opening"; share: number }
   | { is: "ready"; about: About }
-  /** A line that says why there is no live model, only what was recorded. */
+  /** Why there is no live model: sentences. */
   | { is: "failed"; why: string };
 
 /** The smallest module with a vector instruction: browsers without them refuse it. */
@@ -15,13 +15,12 @@ const vectors = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
 ]);
 
-const noWorkers =
-  "This browser starts no worker for this page, in which the model would run; it shows what was recorded.";
+const noWorkers = "This browser starts no worker for this page, in which the model would run.";
 
 /** Why this browser cannot run the model; null: it can. */
 export function whyNotHere(): string | null {
   if (typeof WebAssembly === "undefined" || !WebAssembly.validate(vectors))
-    return "This browser has no WebAssembly with vectors, and the model cannot run; the page shows what was recorded.";
+    return "This browser has no WebAssembly with vectors, without which the model cannot run.";
   return typeof Worker === "undefined" ? noWorkers : null;
 }
 
@@ -136,7 +135,7 @@ export class Session {
   private fail(why: string): void {
     this.state = {
       is: "failed",
-      why: `The model in this page cannot be opened: ${why}. The page shows what was recorded.`,
+      why: `The model in this page cannot be opened: ${why}.`,
     };
     for (const one of this.waiting.values()) one.reject(new Refused(this.state.why));
     this.waiting.clear();

@@ -90,7 +90,7 @@ export function leftOutInWords(run: Run, leftOut: LeftOut): string {
 }
 
 export function stateInWords(state: State, milliseconds: number): string {
-  if (state.is === "failed") return state.why;
+  if (state.is === "failed") return `${state.why} The page shows what was recorded.`;
   if (state.is === "opening")
     return state.share < 1 ? `The model is read from this page: ${percent(state.share)}` : "The model is opened …";
   return milliseconds === 0

@@ -1,4 +1,9 @@
-// What the reader has chosen, as the fragment of the address: numbers by their names, and a cell whose sum is open.
+// What the reader has chosen, as the fragment of the address: numbers by their names, a sentence, and a cell whose sum is
+// open.
+
+/** The longest sentence, in characters. */
+export const mostText = 160;
+
 export interface Chosen {
   /** Of sliders and of the guess; −1: no guess yet. */
   values: { [name: string]: number };
@@ -6,6 +11,8 @@ export interface Chosen {
   cell: string;
   /** Whether the answer is shown. */
   answered: boolean;
+  /** The reader's sentence; empty: the page's. */
+  text: string;
 }
 
 /** A number that can be chosen: one of these. */
@@ -20,15 +27,17 @@ export function first(ranges: readonly Range[]): Chosen {
     values: Object.fromEntries([["guess", -1], ...ranges.map(({ name, start }) => [name, start])]),
     cell: "",
     answered: false,
+    text: "",
   };
 }
 
-export function fragmentOf({ values, cell, answered }: Chosen, ranges: readonly Range[]): string {
+export function fragmentOf({ values, cell, answered, text }: Chosen, ranges: readonly Range[]): string {
   const parts = new URLSearchParams();
   const start = first(ranges).values;
   for (const [name, value] of Object.entries(values)) if (value !== start[name]) parts.set(name, String(value));
   if (cell) parts.set("cell", cell);
   if (answered) parts.set("answered", "1");
+  if (text) parts.set("text", text);
   return `#${parts.toString()}`;
 }
 
@@ -44,6 +53,7 @@ export function chosenOf(fragment: string, ranges: readonly Range[], guesses: nu
   }
   const cell = parts.get("cell") ?? "";
   if (/^\w+:\d+:\d+$/.test(cell)) chosen.cell = cell;
+  chosen.text = (parts.get("text") ?? "").slice(0, mostText).trim();
   chosen.answered = parts.get("answered") === "1" && chosen.values.guess !== -1;
   return chosen;
 }

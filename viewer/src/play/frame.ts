@@ -6,10 +6,14 @@ import type { WalkStep } from "../page";
 import { StepFigure } from "../views/stepfigure";
 import { type Cell, sumOf } from "../views/sum";
 import { Steps } from "../walk";
+import type { LiveElements } from "../live/session";
 import { type Chosen, chosenOf, fragmentOf } from "./address";
 import { chartSvg } from "./chart";
 import { type Chart, type Play, type Row, type Shown, type Slider, type Trained, wordsOf } from "./play";
+import { Reading } from "./reading";
 import type { Moment, TrainingOptions } from "./training";
+import { type TypedText, typedText } from "./typed";
+import { typeset } from "./typeset";
 
 /** What the answer's page says (docs/answers/NAME.md). */
 export interface Text {
@@ -26,7 +30,13 @@ const howToRead =
   "reads. What is said to move is the share of a row that would have to go to other words.";
 
 const chartOf = (chart: Chart): HTMLElement =>
-  h("figure", { class: "charted" }, h("h2", {}, chart.title), h("p", { class: "quiet" }, chart.about), chartSvg(chart));
+  h(
+    "figure",
+    { class: "charted" },
+    h("h2", {}, chart.title),
+    h("p", { class: "quiet" }, ...typeset(chart.about)),
+    chartSvg(chart),
+  );
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const theme = (): "light" | "dark" => (dark.matches && !matchMedia("print").matches ? "dark" : "light");
@@ -41,6 +51,8 @@ export class Frame {
   private readonly charts = h("div", { class: "charts" });
   private trainings: Trained[] = [];
   private worker: Worker | null = null;
+  private readonly reading: Reading | null;
+  private readonly typed: TypedText | null;
   private readonly sum = h("section", {
     class: "sum",
     "aria-live": "polite",
@@ -64,8 +76,12 @@ export class Frame {
     text: Text,
     /** The script of the worker that trains. */
     private readonly script: string,
+    /** The model in the page; null: there is none. */
+    elements: LiveElements | null,
   ) {
     this.chosen = this.read();
+    this.reading = elements && new Reading(elements, () => this.told());
+    this.typed = elements && typedText((typed) => this.choose({ cell: "", text: typed }));
     this.guesses = play.guess.choices.map((_, i) =>
       h("input", { type: "radio", name: "guess", value: i, change: () => this.choose({}, { guess: i }) }),
     );
@@ -73,11 +89,16 @@ export class Frame {
       "section",
       { class: "answer", hidden: true, "aria-label": "The answer" },
       h("h2", {}, "The answer"),
-      ...text.answer.map((paragraph) => h("p", {}, paragraph)),
+      ...text.answer.map((paragraph) => h("p", {}, ...typeset(paragraph))),
       h("p", { class: "quiet" }, h("a", { href: `../${play.name}.md` }, "The whole answer, with its evidence")),
     );
     this.after.append(
-      h("div", { class: "sliders" }, ...play.sliders.map((slider) => this.slider(slider))),
+      h(
+        "div",
+        { class: "controls" },
+        this.typed?.element,
+        h("div", { class: "sliders" }, ...play.sliders.map((slider) => this.slider(slider))),
+      ),
       this.said,
       this.charts,
       h("p", { class: "quiet" }, howToRead),
@@ -88,13 +109,13 @@ export class Frame {
     this.element = h(
       "div",
       { class: "page playing" },
-      h("h1", {}, text.question),
-      ...play.lead.map((paragraph) => h("p", { class: "lead" }, paragraph)),
+      h("h1", {}, ...typeset(text.question)),
+      ...play.lead.map((paragraph) => h("p", { class: "lead" }, ...typeset(paragraph))),
       h(
         "fieldset",
         { class: "guess" },
         h("legend", {}, play.guess.ask),
-        ...play.guess.choices.map((choice, i) => h("label", {}, this.guesses[i], ` ${choice}`)),
+        ...play.guess.choices.map((choice, i) => h("label", {}, this.guesses[i], " ", ...typeset(choice))),
       ),
       this.verdict,
       this.after,
@@ -128,7 +149,7 @@ export class Frame {
     });
     const value = h("b", {});
     this.outputs.set(name, { input, words: value });
-    return h("label", { class: "slider" }, h("span", {}, label, ": ", value), input);
+    return h("label", { class: "slider" }, h("span", {}, ...typeset(label), ": ", value), input);
   }
 
   private update(): void {
@@ -139,10 +160,10 @@ export class Frame {
       input.checked = i === guessed;
     });
     this.after.hidden = guessed < 0;
-    this.verdict.textContent =
-      guessed < 0
-        ? ""
-        : `${guessed === guess.right ? "Yes." : `No. Right is “${guess.choices[guess.right]}”.`} ${guess.why}`;
+    const verdict = guessed === guess.right ? "Yes." : `No. Right is “${guess.choices[guess.right]}”.`;
+    this.verdict.replaceChildren(
+      ...(guessed < 0 ? [] : h("span", {}, ...typeset(`${verdict} ${guess.why}`)).childNodes),
+    );
     for (const { name, choices, words } of sliders) {
       const value = values[name] as number;
       const output = this.outputs.get(name);
@@ -153,6 +174,12 @@ export class Frame {
     }
     this.answer.hidden = !answered;
     this.reveal.hidden = answered;
+    if (this.play.reads) {
+      const text = this.chosen.text || this.play.reads.first;
+      this.typed?.show(text);
+      // Before a guess, too: the model opens meanwhile.
+      this.reading?.ask({ text, layer: this.play.reads.layer(values) });
+    }
     if (guessed < 0) return;
     if (this.play.train) this.train(this.play.train(values));
     this.show();
@@ -184,12 +211,20 @@ export class Frame {
     this.worker.postMessage(options);
   }
 
+  /** The model in the page knows more than before. */
+  private told(): void {
+    if ((this.chosen.values.guess ?? -1) >= 0) this.show();
+  }
+
   private show(): void {
-    this.shown = this.play.show(this.chosen.values, this.trainings);
+    const { read = null, line = "" } = this.reading ?? {};
+    this.shown = line
+      ? { trace: null, rows: [], said: [line] }
+      : this.play.show(this.chosen.values, this.trainings, read);
     const { trace, charts = [] } = this.shown;
     this.steps = trace && new Steps(trace.walk(), trace.buffer());
     this.charts.replaceChildren(...charts.map(chartOf));
-    this.said.replaceChildren(...this.shown.said.map((line) => h("p", {}, line)));
+    this.said.replaceChildren(...this.shown.said.map((line) => h("p", {}, ...typeset(line))));
     this.build(this.shown.rows);
     this.draw();
   }
@@ -205,8 +240,8 @@ export class Frame {
         h(
           "section",
           {},
-          h("h2", {}, title),
-          h("p", { class: "quiet" }, about),
+          h("h2", {}, ...typeset(title)),
+          h("p", { class: "quiet" }, ...typeset(about)),
           h("div", { class: "figures-row" }, ...steps.map((name) => this.figures.get(name)?.element)),
         ),
       ),
@@ -225,7 +260,7 @@ export class Frame {
     if (!steps || !this.shown?.trace) return;
     const open = this.openCell(steps);
     const sum = open && steps.sum(open.step, open.row, open.column);
-    const words = wordsOf(this.shown.trace.get("x").rows);
+    const words = [...(this.shown.words ?? wordsOf(this.shown.trace.get("x").rows))];
     const labels = (axis: WalkStep["row_axis"]) => (axis === "numbers" ? null : words);
     for (const [of, figure] of this.figures) {
       const step = steps.get(of);

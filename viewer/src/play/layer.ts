@@ -1,19 +1,27 @@
 // One attention layer in numbers, under the names and formulas that `multihead trace` gives its tensors.
 import type { Axis, Walk, WalkStep } from "../page";
+import { headsOf, type Steps } from "../walk";
 import { cutToRank } from "./rank";
-import { beside, mapped, type Matrix, product, softmax, turned } from "./matrix";
+import { addRow, beside, mapped, matrixOf, type Matrix, product, softmax, turned } from "./matrix";
+
+const parts = ["q", "k", "v"] as const;
+type Part = (typeof parts)[number];
 
 /** W_i^Q, W_i^K [d, d_k] and W_i^V [d, d_v] of one head. */
 export interface HeadWeights {
   q: Matrix;
   k: Matrix;
   v: Matrix;
+  /** Rows [1, d_k] and [1, d_v] that are added to queries, keys and values; unset: none are. */
+  biases?: { [part in Part]: Matrix };
 }
 
 /** The heads, and W^O [h d_v, d]. */
 export interface Layer {
   heads: readonly HeadWeights[];
   output: Matrix;
+  /** A row [1, d] that is added to the output; unset: none is. */
+  outputBias?: Matrix;
 }
 
 type Axes = readonly [Axis, Axis];
@@ -90,23 +98,59 @@ export function traceOf(x: Matrix, layer: Layer): Trace {
   const trace = new Trace();
   trace.add("x", "the rows that come in", x, perQuery);
   layer.heads.forEach((head, i) => {
-    const learned = (part: "q" | "k" | "v") => trace.add(`w_${part}_${i}`, "learned", head[part], numbers, [i]);
-    const projected = (part: "q" | "k" | "v") =>
-      trace.add(`${part}_${i}`, `x w_${part}_${i}`, product(x, learned(part)), part === "q" ? perQuery : perKey, [i]);
+    const projected = (part: Part) => {
+      const of = affine(trace, { name: `_${part}_${i}`, of: "x", w: head[part], b: head.biases?.[part] }, [i]);
+      return trace.add(`${part}_${i}`, of.formula, of.made, part === "q" ? perQuery : perKey, [i]);
+    };
     attend(trace, `_${i}`, [projected("q"), projected("k"), projected("v")], [i]);
   });
   const names = (part: string) => layer.heads.map((_, i) => `${part}_${i}`);
-  const z = trace.add("z", sideBySide(names("z")), beside(names("z").map((name) => trace.get(name))), perQuery);
-  const output = trace.add("w_o", "learned: its rows meet each head's z in turn", layer.output, numbers);
-  trace.add("output", "z w_o", product(z, output), perQuery);
+  trace.add("z", sideBySide(names("z")), beside(names("z").map((name) => trace.get(name))), perQuery);
+  const output = affine(trace, { name: "_o", of: "z", w: layer.output, b: layer.outputBias }, []);
+  trace.add("output", output.formula, output.made, perQuery);
   return trace;
+}
+
+/** Adds w`name` and, where there is one, b`name`; gives `of` w + b, and how that is written. */
+function affine(
+  trace: Trace,
+  { name, of, w, b }: { name: string; of: string; w: Matrix; b: Matrix | undefined },
+  heads: number[],
+): { made: Matrix; formula: string } {
+  const rows = name === "_o" ? "learned: its rows meet each head's z in turn" : "learned";
+  const made = product(trace.get(of), trace.add(`w${name}`, rows, w, numbers, heads));
+  if (!b) return { made, formula: `${of} w${name}` };
+  return {
+    made: addRow(made, trace.add(`b${name}`, "learned", b, numbers, heads)),
+    formula: `${of} w${name} + b${name}`,
+  };
+}
+
+/** The rows that come in, and the layer, of what `multihead trace` made of an attention. */
+export function layerOf(steps: Steps): { x: Matrix; layer: Layer } {
+  const found = (name: string): Matrix | undefined => {
+    const step = steps.get(name);
+    return step && matrixOf(step.rows, step.columns, steps.values(step));
+  };
+  const get = (name: string): Matrix => {
+    const of = found(name);
+    if (!of) throw new Error(`the attention has no ${name}`);
+    return of;
+  };
+  const heads = headsOf(steps.walk).map((i): HeadWeights => {
+    const [q, k, v] = parts.map((part) => get(`w_${part}_${i}`)) as [Matrix, Matrix, Matrix];
+    const [bq, bk, bv] = parts.map((part) => found(`b_${part}_${i}`));
+    return { q, k, v, ...(bq && bk && bv ? { biases: { q: bq, k: bk, v: bv } } : {}) };
+  });
+  const outputBias = found("b_o");
+  return { x: get("x"), layer: { heads, output: get("w_o"), ...(outputBias ? { outputBias } : {}) } };
 }
 
 const sideBySide = (names: string[]): string => `[${names.join(" | ")}], side by side`;
 
 /** The same matrices as one head, with one softmax: adds q, k, v, scores, scaled, weights, z_uncut and output_uncut. */
 export function addUncut(trace: Trace, heads: number): void {
-  const whole = (part: "q" | "k" | "v"): Matrix => {
+  const whole = (part: Part): Matrix => {
     const names = Array.from({ length: heads }, (_, i) => `${part}_${i}`);
     const parts = beside(names.map((name) => trace.get(name)));
     return trace.add(`${part}_uncut`, sideBySide(names), parts, part === "q" ? perQuery : perKey);

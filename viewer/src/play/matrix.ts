@@ -11,11 +11,22 @@ export function matrix(rows: number, columns: number, at: (row: number, column: 
   return { rows, columns, values };
 }
 
+/** A copy of numbers, row after row. */
+export const matrixOf = (rows: number, columns: number, values: Iterable<number>): Matrix => ({
+  rows,
+  columns,
+  values: Float64Array.from(values),
+});
+
 export const cell = (of: Matrix, row: number, column: number): number => of.values[row * of.columns + column] as number;
 
 export const mapped = (of: Matrix, to: (value: number) => number): Matrix => ({ ...of, values: of.values.map(to) });
 
 export const turned = (of: Matrix): Matrix => matrix(of.columns, of.rows, (i, j) => cell(of, j, i));
+
+/** So many rows, from `begin` on. */
+export const rowsOf = (of: Matrix, begin: number, count: number): Matrix =>
+  matrixOf(count, of.columns, of.values.subarray(begin * of.columns, (begin + count) * of.columns));
 
 /** A B, [n, k] [k, m]. */
 export function product(a: Matrix, b: Matrix): Matrix {
@@ -73,6 +84,10 @@ export function moved(a: Matrix, b: Matrix): number {
 }
 
 export const add = (a: Matrix, b: Matrix): Matrix => matrix(a.rows, a.columns, (i, j) => cell(a, i, j) + cell(b, i, j));
+
+/** A row [1, columns] added to each row. */
+export const addRow = (a: Matrix, row: Matrix): Matrix =>
+  matrix(a.rows, a.columns, (i, j) => cell(a, i, j) + cell(row, 0, j));
 
 /** Of at least one, from the left. */
 export const sum = (all: readonly Matrix[]): Matrix => all.reduce(add);

@@ -2,7 +2,8 @@
 // its sliders change
 // that, and in the end it gives the answer.
 import type { Range } from "./address";
-import type { Trace } from "./layer";
+import type { Layer, Trace } from "./layer";
+import type { Matrix } from "./matrix";
 import type { Moment, TrainingOptions } from "./training";
 
 export interface Slider extends Range {
@@ -56,6 +57,8 @@ export interface Shown {
   rows: readonly Row[];
   /** What happened, in numbers: a sentence each. */
   said: readonly string[];
+  /** Labels of the rows; unset: made-up words. */
+  words?: readonly string[];
 }
 
 export type Values = { readonly [name: string]: number };
@@ -66,6 +69,28 @@ export interface Trained {
   moments: readonly Moment[];
 }
 
+/** What the model in the page makes of the reader's sentence. */
+export interface ReadText {
+  text: string;
+  /** Its tokens, as people read them. */
+  words: readonly string[];
+  /** What an attention of the model reads, and its weights. */
+  x: Matrix;
+  layer: Layer;
+  /** The translation. */
+  says: string;
+  /** What log p of the translation loses without each head of that attention. */
+  losses: readonly number[];
+}
+
+/** What a page with a model in it reads. */
+export interface Reads {
+  /** The sentence at first. */
+  first: string;
+  /** Of the attentions of the encoder, which is read. */
+  layer: (values: Values) => number;
+}
+
 export interface Play {
   /** Of its answer: docs/answers/NAME.md. */
   name: string;
@@ -74,8 +99,13 @@ export interface Play {
   sliders: readonly Slider[];
   /** What is trained, in a worker; a page without it has nothing to train. */
   train?: (values: Values) => TrainingOptions;
-  /** trained: that of these values, and before it those that were tried. */
-  show: (values: Values, trained: readonly Trained[]) => Shown;
+  /** A page without it has no model. */
+  reads?: Reads;
+  /**
+   * trained: that of these values, and before it those that were tried. read: what the model made of the sentence, once it
+   * has.
+   */
+  show: (values: Values, trained: readonly Trained[], read?: ReadText | null) => Shown;
 }
 
 /** How many words the rows have. */
