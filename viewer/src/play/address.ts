@@ -1,5 +1,5 @@
-// What the reader has chosen, as the fragment of the address: numbers by their names, a sentence, and a cell whose sum is
-// open.
+// What the reader has chosen, as the fragment of the address: numbers by their names, a sentence, and a cell whose sum
+// is open.
 
 /** The longest sentence, in characters. */
 export const mostText = 160;

@@ -102,8 +102,8 @@ export interface Play {
   /** A page without it has no model. */
   reads?: Reads;
   /**
-   * trained: that of these values, and before it those that were tried. read: what the model made of the sentence, once it
-   * has.
+   * trained: that of these values, and before it those that were tried. read: what the model made of the sentence,
+   * once it has.
    */
   show: (values: Values, trained: readonly Trained[], read?: ReadText | null) => Shown;
 }

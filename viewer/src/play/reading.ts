@@ -1,5 +1,5 @@
-// The reader's sentence in the model that the page holds: what one attention of the encoder reads, its weights, and what
-// the translation loses without each of its heads. Only the newest sentence is answered.
+// The reader's sentence in the model that the page holds: what one attention of the encoder reads, its weights, and
+// what the translation loses without each of its heads. Only the newest sentence is answered.
 import { openPage } from "../decode";
 import { callOf } from "../live/changes";
 import { numberOf, type Question, questionFor } from "../live/question";

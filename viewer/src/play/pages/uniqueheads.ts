@@ -1,5 +1,5 @@
-// What makes heads unique: the heads of a trained translator on the reader's sentence, beside heads of random numbers of
-// any size, and what is left of their differences when they take one head's numbers.
+// What makes heads unique: the heads of a trained translator on the reader's sentence, beside heads of random numbers
+// of any size, and what is left of their differences when they take one head's numbers.
 import { percent, thousands } from "../../names";
 import { type HeadWeights, type Layer, type Trace, traceOf } from "../layer";
 import { add, cell, length, mapped, type Matrix, moved, product, rowsOf } from "../matrix";
@@ -97,18 +97,19 @@ function saidOf(trace: Trace, values: Values, { says, losses, words, x }: ReadTe
   const same =
     `All ${heads} heads read the same ${words.length} rows of ${x.columns} numbers.${made}` +
     (whole ? ` The model's translation: “${says}”.` : "");
+  const moves = percent(apart(trace));
   const differ =
     share === 1
-      ? `With head 0's numbers all ${heads} heads have one and the same map: ${percent(apart(trace))} of a row differs. ` +
+      ? `With head 0's numbers all ${heads} heads have one and the same map: ${moves} of a row differs. ` +
         "One head, with the sum of their parts of W^O, would do as well."
-      : `From one head's map to another's, ${percent(apart(trace))} of each row's attention moves: the mean of all pairs.`;
+      : `From one head's map to another's, ${moves} of each row's attention moves: the mean of all pairs.`;
   const parts = partsOfOutput(trace);
   const each = maps(trace).map((map, i) => {
     const { where, share: most } = mostRead(map);
     const without = whole ? ` Without it, that translation is ${lessProbable(losses[i] ?? 0)}.` : "";
     return (
-      `Head ${i} gives most, ${percent(most)} of a row, to ${where}, and has ${percent(parts[i] ?? 0)} of what the heads ` +
-      `add to the output.${without}`
+      `Head ${i} gives most, ${percent(most)} of a row, to ${where}, and has ${percent(parts[i] ?? 0)} of what the ` +
+      `heads add to the output.${without}`
     );
   });
   return [same, differ, ...each, `If all words were read alike, each would get ${percent(1 / words.length)}.`];
@@ -128,8 +129,8 @@ function show(values: Values, _: unknown, read?: ReadText | null): Shown {
       {
         title: `${heads} heads: ${heads} maps`,
         about:
-          "A row for each word of your sentence, whatever it is cut into, and one for its end. All of them are made of " +
-          "the same x.",
+          "A row for each word of your sentence, whatever it is cut into, and one for its end. All of them are made " +
+          "of the same x.",
         steps: names("weights"),
       },
       {
@@ -164,7 +165,8 @@ export const uniqueHeads: Play = {
   name: "unique-heads",
   lead: [
     `This page holds a small translator from English to German whose layers have ${heads} heads. Its matrices are ` +
-      "rounded to 8 bits a number, so that the page stays small. Each head reads your sentence and makes a map of its own of it: which word reads how much of which.",
+      "rounded to 8 bits a number, so that the page stays small. Each head reads your sentence and makes a map of " +
+      "its own of it: which word reads how much of which.",
     "A row of 96 numbers for each word comes in, and a head makes a query, a key and a value of 24 numbers of it. Is " +
       "it this that makes the heads differ?",
   ],
@@ -177,8 +179,8 @@ export const uniqueHeads: Play = {
     ],
     right: 1,
     why:
-      "Every head reads all 96 numbers of every row. Give the heads other random numbers, of any size, and their maps " +
-      "differ; give them the same, and the maps are the same.",
+      "Every head reads all 96 numbers of every row. Give the heads other random numbers, of any size, and their " +
+      "maps differ; give them the same, and the maps are the same.",
   },
   sliders: [
     {
