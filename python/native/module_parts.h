@@ -9,6 +9,8 @@ namespace mh::python {
 void add_errors(nanobind::module_& module);
 /// attention and attention_backward.
 void add_attention(nanobind::module_& module);
+/// torch_attention and torch_attention_backward, for multihead.torch.
+void add_torch_attention(nanobind::module_& module);
 /// Corpus: what analyses read.
 void add_corpus(nanobind::module_& module);
 /// Model, Edits and Seen.

@@ -1,0 +1,93 @@
+"""Our kernel on tensors of torch in the memory of the CPU. All are float32 [B, heads, T, size]; masks are [B, H, Tq, Tk]."""
+
+from __future__ import annotations
+
+import torch
+
+from .. import _native
+
+Place = tuple[int, torch.Size, tuple[int, ...]]
+
+
+def _place(tensor: torch.Tensor) -> Place:
+    return tensor.data_ptr(), tensor.shape, tensor.stride()
+
+
+def like(tensor: torch.Tensor) -> torch.Tensor:
+    """Room for as many numbers, in the same order of axes, but with the numbers of a head side by side."""
+    made = torch.empty_like(tensor)
+    return made if made.stride(-1) == 1 else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+
+
+def room_for_output(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """[B, H, Tq, Dv]; in the order of the axes of q, as torch's own kernel has it."""
+    if q.shape[3] == v.shape[3]:
+        return like(q)
+    return q.new_empty(q.shape[0], q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
+
+
+def _places_of_mask(mask: torch.Tensor | None) -> tuple[Place | None, Place | None]:
+    """(booleans, numbers that are added)."""
+    if mask is None:
+        return None, None
+    return (_place(mask), None) if mask.dtype is torch.bool else (None, _place(mask))
+
+
+def _factor(q: torch.Tensor, scale: float | None) -> float:
+    return float(q.shape[3] ** -0.5 if scale is None else scale)
+
+
+def forward(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    causal: bool,
+    scale: float | None,
+    dropout: float,
+    seed: torch.Tensor | None,
+    wants_lse: bool = True,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The output [B, H, Tq, Dv], and log sum exp of the scores [B, H, Tq] for the backward pass.
+
+    mask: booleans, true where the query may see the key, or numbers whose last axis has a stride of 1 or 0 numbers... [B, H, Tq, Tk].
+    seed: a whole number of 64 bits, where there is dropout.
+    """
+    output = room_for_output(q, v)
+    lse = q.new_empty(q.shape[:3]) if wants_lse else None
+    visible, bias = _places_of_mask(mask)
+    _native.torch_attention(
+        _place(q), _place(k), _place(v), _place(output), None if lse is None else lse.data_ptr(), visible, bias, causal,
+        _factor(q, scale), dropout, 0 if seed is None else int(seed),
+    )  # fmt: skip
+    return output, lse
+
+
+def backward(
+    d_output: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    output: torch.Tensor,
+    lse: torch.Tensor,
+    causal: bool,
+    scale: float | None,
+    dropout: float,
+    seed: torch.Tensor | None,
+    wants_d_mask: bool,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradients of q, k, v and the mask [B, H, Tq, Tk]; that of the mask is empty where it is not wanted."""
+    d_q, d_k, d_v = like(q), like(k), like(v)
+    d_mask = room_for_d_mask(q, k, wants_d_mask)
+    visible, bias = _places_of_mask(mask)
+    _native.torch_attention_backward(
+        _place(q), _place(k), _place(v), _place(output), lse.data_ptr(), _place(d_output), _place(d_q), _place(d_k), _place(d_v),
+        d_mask.data_ptr() if wants_d_mask else None, visible, bias, causal, _factor(q, scale), dropout,
+        0 if seed is None else int(seed),
+    )  # fmt: skip
+    return d_q, d_k, d_v, d_mask
+
+
+def room_for_d_mask(q: torch.Tensor, k: torch.Tensor, wanted: bool) -> torch.Tensor:
+    return q.new_empty([*q.shape[:3], k.shape[2]] if wanted else [0])

@@ -1,0 +1,95 @@
+"""The kernel as operators of torch: multihead::attention and multihead::attention_backward, for torch.compile and modes of
+dispatch, and as a function of autograd. Without a compiler or a mode the kernel is called at once, which costs less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from . import _kernel
+
+_library = torch.library.Library("multihead", "DEF")
+_library.define(
+    "attention(Tensor q, Tensor k, Tensor v, Tensor? mask, bool causal, float? scale, float dropout, Tensor? seed)"
+    " -> (Tensor, Tensor)"
+)
+_library.define(
+    "attention_backward(Tensor d_output, Tensor q, Tensor k, Tensor v, Tensor? mask, Tensor output, Tensor lse, bool causal,"
+    " float? scale, float dropout, Tensor? seed, bool wants_d_mask) -> (Tensor, Tensor, Tensor, Tensor)"
+)
+_library.impl("attention", _kernel.forward, "CPU")
+_library.impl("attention_backward", _kernel.backward, "CPU")
+
+
+@torch.library.register_fake("multihead::attention", lib=_library)
+def _(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return _kernel.room_for_output(q, v), q.new_empty(q.shape[:3])
+
+
+@torch.library.register_fake("multihead::attention_backward", lib=_library)
+def _(
+    d_output: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *rest: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    return _kernel.like(q), _kernel.like(k), _kernel.like(v), _kernel.room_for_d_mask(q, k, rest[-1])
+
+
+_forward = torch.ops.multihead.attention.default
+_backward = torch.ops.multihead.attention_backward.default
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        mask: torch.Tensor | None,
+        causal: bool,
+        scale: float | None,
+        dropout: float,
+        seed: torch.Tensor | None,
+        traced: bool,
+    ) -> torch.Tensor:
+        output, lse = (_forward if traced else _kernel.forward)(q, k, v, mask, causal, scale, dropout, seed)
+        ctx.save_for_backward(q, k, v, mask, output, lse, seed)
+        ctx.settings = causal, scale, dropout
+        ctx.traced = traced
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_output: torch.Tensor) -> tuple[Any, ...]:
+        q, k, v, mask, output, lse, seed = ctx.saved_tensors
+        wants_d_mask = ctx.needs_input_grad[3]
+        run = _backward if ctx.traced or torch._C._len_torch_dispatch_stack() else _kernel.backward
+        d_q, d_k, d_v, d_mask = run(d_output, q, k, v, mask, output, lse, *ctx.settings, seed, wants_d_mask)
+        return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None
+
+
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    causal: bool,
+    scale: float | None,
+    dropout: float,
+    traced: bool,
+) -> torch.Tensor:
+    """softmax(scale * Q K^T + mask) V with gradients; q, k, v float32 [B, heads, T, size].
+
+    traced: whether a compiler or a mode of dispatch looks on, which has to see operators.
+    """
+    # The seed is a number of torch's own generator, so torch.manual_seed() and checkpointing repeat what is dropped.
+    seed = torch.randint(2**63 - 1, (), device="cpu") if dropout else None
+    if torch.is_grad_enabled() and (
+        q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
+    ):
+        output: torch.Tensor = _Attention.apply(q, k, v, mask, causal, scale, dropout, seed, traced)
+        return output
+    if traced:
+        return _forward(q, k, v, mask, causal, scale, dropout, seed)[0]
+    return _kernel.forward(q, k, v, mask, causal, scale, dropout, seed, wants_lse=False)[0]

@@ -1,0 +1,172 @@
+"""Which calls of torch's scaled_dot_product_attention are computed here, and putting that under the operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
+
+from .. import _native
+from . import _ops
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_TRACED = (*_PLAIN, FakeTensor, FunctionalTensor)
+_CONVERTED = (torch.bfloat16, torch.float16)
+_LARGEST_HEAD = 1024  # numbers of a head that the kernel takes
+_MOST_HEADS = 65535
+_LARGEST_STRIDE = 2**24  # of a bias, that the kernel takes
+# Below it a bias leaves float32 too few digits for log sum exp, from which the backward pass computes the weights again.
+_LEAST_BIAS = -20000.0
+
+_operator = torch.ops.aten.scaled_dot_product_attention.default
+
+
+def _by_torch(*args: Any, **given: Any) -> torch.Tensor:
+    output: torch.Tensor = _operator._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **given)
+    return output
+
+
+def _watched() -> bool:
+    """Whether someone looks on for whom the kernel is not there: a trace of torch.jit, torch.export, vmap and its like; or
+    sdpa_kernel() excludes fused kernels.
+    """
+    return (
+        torch._C._get_tracing_state() is not None
+        or torch._C._are_functorch_transforms_active()
+        or not torch._C._get_flash_sdp_enabled()
+        or torch.compiler.is_exporting()
+    )
+
+
+def _shapes_fit(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, enable_gqa: bool) -> bool:
+    """[B, H, Tq, D], [B, G, Tk, D], [B, G, Tk, Dv], and none of them empty."""
+    batch, heads, queries, d_key = q.shape
+    of_keys, key_heads, keys, key_size = k.shape
+    of_values, value_heads, values, d_value = v.shape
+    if not (of_keys == batch == of_values and key_heads == value_heads and keys == values and key_size == d_key):
+        return False
+    if key_heads != heads and (not enable_gqa or key_heads == 0 or heads % key_heads != 0):
+        return False
+    return (
+        batch > 0
+        and queries > 0
+        and keys > 0
+        and 0 < heads <= _MOST_HEADS
+        and 0 < d_key <= _LARGEST_HEAD
+        and 0 < d_value <= _LARGEST_HEAD
+        and batch * max(queries, keys) < 2**31
+    )
+
+
+def _mask_for_kernel(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor, wants_gradient: bool) -> torch.Tensor | None:
+    """The mask as the kernel takes it, [B, H, Tq, Tk]; None if it does not."""
+    shape = [q.shape[0], q.shape[1], q.shape[2], k.shape[2]]
+    if mask.dim() > 4 or not mask.is_cpu or any(
+        size not in (1, full) for size, full in zip(reversed(mask.shape), reversed(shape), strict=False)
+    ):
+        return None
+    if mask.dtype is torch.bool:
+        expanded = mask.expand(shape)
+        return expanded if expanded.stride(1) == 0 or shape[2] * shape[3] <= _LARGEST_STRIDE else None
+    if mask.dtype is not q.dtype:
+        return None
+    if wants_gradient and not _keeps_digits(mask):
+        return None
+    mask = mask.float()
+    if mask.dim() == 0 or mask.shape[-1] != shape[3] or mask.stride(-1) != 1 or (mask.dim() > 1 and mask.stride(-2) < shape[3]):
+        mask = mask.expand([*mask.shape[:-1], shape[3]]).contiguous()
+    expanded = mask.expand(shape)
+    return expanded if max(expanded.stride()) <= _LARGEST_STRIDE else None
+
+
+def _keeps_digits(mask: torch.Tensor) -> bool:
+    """Whether no query has all its keys at numbers below _LEAST_BIAS that are not -infinity."""
+    if type(mask) not in _PLAIN:
+        return False  # its numbers are not known while a program is compiled
+    largest = mask.detach().amax(-1)
+    return not bool(((largest < _LEAST_BIAS) & (largest > -torch.inf)).any())
+
+
+def scaled_dot_product_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """torch.nn.functional.scaled_dot_product_attention by our kernel, or by torch's own code where ours does not apply."""
+    output = _by_kernel(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    if output is None:
+        return _by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    return output
+
+
+def _by_kernel(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout: float,
+    causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> torch.Tensor | None:
+    dtype, axes = q.dtype, q.dim()
+    if (dtype is not torch.float32 and dtype not in _CONVERTED) or k.dtype is not dtype or v.dtype is not dtype:
+        return None
+    traced = torch._C._len_torch_dispatch_stack() > 0
+    kinds = _TRACED if traced else _PLAIN
+    if type(q) not in kinds or type(k) not in kinds or type(v) not in kinds or (mask is not None and type(mask) not in kinds):
+        return None
+    if axes not in (3, 4) or k.dim() != axes or v.dim() != axes or not (k.is_cpu and v.is_cpu) or not 0 <= dropout < 0.999:
+        return None
+    if (mask is not None and causal) or _watched():
+        return None
+    if axes == 3:  # [B, T, size]: one head
+        q, k, v = q.unsqueeze(1), k.unsqueeze(1), v.unsqueeze(1)
+        mask = mask.unsqueeze(1) if mask is not None and mask.dim() == 3 else mask
+    if not _shapes_fit(q, k, v, enable_gqa):
+        return None
+    if mask is not None:
+        wants_gradient = torch.is_grad_enabled() and any(one.requires_grad for one in (q, k, v, mask))
+        mask = _mask_for_kernel(mask, q, k, wants_gradient)
+        if mask is None:
+            return None
+    if dtype is torch.float32:
+        output = _ops.attention(q, k, v, mask, causal, scale, dropout, traced)
+    else:
+        output = _ops.attention(q.float(), k.float(), v.float(), mask, causal, scale, dropout, traced).to(dtype)
+    return output.squeeze(1) if axes == 3 else output
+
+
+_installed: torch.library.Library | None = None
+
+
+def installed() -> bool:
+    return _installed is not None
+
+
+def install() -> None:
+    global _installed
+    if _installed is not None:
+        return
+    _native.set_threads(torch.get_num_threads())
+    library = torch.library.Library("aten", "IMPL")
+    for key in ("CPU", "AutogradCPU"):
+        library.impl("scaled_dot_product_attention", scaled_dot_product_attention, key, allow_override=True)
+    _installed = library
+
+
+def uninstall() -> None:
+    global _installed
+    if _installed is None:
+        return
+    _installed._destroy()
+    _installed = None
