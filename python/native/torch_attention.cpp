@@ -217,11 +217,13 @@ class Call {
  private:
   void put_bias(const Tensor<const float>& bias) {
     const auto [sequences, heads, queries, keys] = bias.shape;
-    const auto [of_sequence, of_head, of_query, of_key] = bias.strides;
+    const auto& [of_sequence, of_head, of_query, of_key] = bias.strides;
     const int64_t count =
         (sequences - 1) * of_sequence + (heads - 1) * of_head + (queries - 1) * of_query + keys;
     in_.bias.elements = {bias.data, static_cast<size_t>(count)};
-    in_.bias.element_strides = {of_sequence, of_head, of_query};
+    const bool side_by_side = (queries == 1 || of_query == keys) && (heads == 1 || of_head == queries * keys) &&
+                              (sequences == 1 || of_sequence == heads * queries * keys);
+    if (!side_by_side) in_.bias.element_strides = {of_sequence, of_head, of_query};
   }
 
   Input q_, k_, v_;

@@ -15,8 +15,9 @@ def _place(tensor: torch.Tensor) -> Place:
 
 def like(tensor: torch.Tensor) -> torch.Tensor:
     """Room for as many numbers, in the same order of axes, but with the numbers of a head side by side."""
-    made = torch.empty_like(tensor)
-    return made if made.stride(-1) == 1 else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    if tensor.stride(-1) == 1:
+        return torch.empty_like(tensor)
+    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
 
 def room_for_output(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -26,15 +27,9 @@ def room_for_output(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return q.new_empty(q.shape[0], q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
 
 
-def _places_of_mask(mask: torch.Tensor | None) -> tuple[Place | None, Place | None]:
+def _places_of_mask(mask: torch.Tensor) -> tuple[Place | None, Place | None]:
     """(booleans, numbers that are added)."""
-    if mask is None:
-        return None, None
     return (_place(mask), None) if mask.dtype is torch.bool else (None, _place(mask))
-
-
-def _factor(q: torch.Tensor, scale: float | None) -> float:
-    return float(q.shape[3] ** -0.5 if scale is None else scale)
 
 
 def forward(
@@ -50,15 +45,19 @@ def forward(
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The output [B, H, Tq, Dv], and log sum exp of the scores [B, H, Tq] for the backward pass.
 
-    mask: booleans, true where the query may see the key, or numbers whose last axis has a stride of 1 or 0 numbers... [B, H, Tq, Tk].
-    seed: a whole number of 64 bits, where there is dropout.
+    mask: [B, H, Tq, Tk], booleans, true where the query may see the key, or float32 numbers that are added to the scores and
+    whose last axis has a stride of 1. Axes that it repeats have a stride of 0.
+    seed: a whole number below 2^63, where there is dropout.
     """
-    output = room_for_output(q, v)
-    lse = q.new_empty(q.shape[:3]) if wants_lse else None
-    visible, bias = _places_of_mask(mask)
+    to_q, to_v = _place(q), _place(v)
+    shape = to_q[1]
+    # As room_for_output(), which asks torch for shapes again: half a microsecond.
+    output = torch.empty_like(q) if shape[3] == to_v[1][3] and to_q[2][3] == 1 else room_for_output(q, v)
+    lse = q.new_empty(shape[:3]) if wants_lse else None
+    visible, bias = (None, None) if mask is None else _places_of_mask(mask)
     _native.torch_attention(
-        _place(q), _place(k), _place(v), _place(output), None if lse is None else lse.data_ptr(), visible, bias, causal,
-        _factor(q, scale), dropout, 0 if seed is None else int(seed),
+        to_q, _place(k), to_v, _place(output), None if lse is None else lse.data_ptr(), visible, bias, causal,
+        shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed),
     )  # fmt: skip
     return output, lse
 
@@ -80,11 +79,11 @@ def backward(
     """The gradients of q, k, v and the mask [B, H, Tq, Tk]; that of the mask is empty where it is not wanted."""
     d_q, d_k, d_v = like(q), like(k), like(v)
     d_mask = room_for_d_mask(q, k, wants_d_mask)
-    visible, bias = _places_of_mask(mask)
+    visible, bias = (None, None) if mask is None else _places_of_mask(mask)
     _native.torch_attention_backward(
         _place(q), _place(k), _place(v), _place(output), lse.data_ptr(), _place(d_output), _place(d_q), _place(d_k), _place(d_v),
-        d_mask.data_ptr() if wants_d_mask else None, visible, bias, causal, _factor(q, scale), dropout,
-        0 if seed is None else int(seed),
+        d_mask.data_ptr() if wants_d_mask else None, visible, bias, causal,
+        q.shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed),
     )  # fmt: skip
     return d_q, d_k, d_v, d_mask
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
+from torch.utils.flop_counter import register_flop_formula, sdpa_backward_flop_count, sdpa_flop_count
 
 from . import _kernel
 
@@ -39,6 +39,31 @@ _forward = torch.ops.multihead.attention.default
 _backward = torch.ops.multihead.attention_backward.default
 
 
+@register_flop_formula(torch.ops.multihead.attention)  # type: ignore[untyped-decorator]
+def _(q: torch.Size, k: torch.Size, v: torch.Size, *rest: Any, out_shape: Any = None, **given: Any) -> int:
+    return int(sdpa_flop_count(q, k, v))
+
+
+@register_flop_formula(torch.ops.multihead.attention_backward)  # type: ignore[untyped-decorator]
+def _(d_output: torch.Size, q: torch.Size, k: torch.Size, v: torch.Size, *rest: Any, out_shape: Any = None, **given: Any) -> int:
+    return int(sdpa_backward_flop_count(d_output, q, k, v))
+
+
+class _OnceOnly(torch.autograd.Function):
+    """Gradients as they are, which say so when they are differentiated again."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> tuple[torch.Tensor, ...]:
+        return inputs[5:]  # what comes before is what the gradients depend on
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> tuple[Any, ...]:
+        raise RuntimeError(
+            "multihead.torch: attention has no second derivatives; torch's own has them, with"
+            " `with torch.nn.attention.sdpa_kernel(SDPBackend.MATH):` around it"
+        )
+
+
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -60,12 +85,14 @@ class _Attention(torch.autograd.Function):
         return output
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, d_output: torch.Tensor) -> tuple[Any, ...]:
         q, k, v, mask, output, lse, seed = ctx.saved_tensors
         wants_d_mask = ctx.needs_input_grad[3]
         run = _backward if ctx.traced or torch._C._len_torch_dispatch_stack() else _kernel.backward
-        d_q, d_k, d_v, d_mask = run(d_output, q, k, v, mask, output, lse, *ctx.settings, seed, wants_d_mask)
+        gradients = run(d_output, q, k, v, mask, output, lse, *ctx.settings, seed, wants_d_mask)
+        if torch.is_grad_enabled() and not ctx.traced:
+            gradients = _OnceOnly.apply(q, k, v, mask, d_output, *gradients)
+        d_q, d_k, d_v, d_mask = gradients
         return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None
 
 

@@ -1,0 +1,162 @@
+"""What multihead.torch changes for a program of PyTorch: the same calls with and without it, in turns in one run, medians.
+
+    pip install torch transformers .
+    python benchmarks/peers/torch_attention.py [--only WORDS] [--rounds 7] [--out FILE.json] [--text FILE.gz]
+
+Two threads. Both sides are the same program; only multihead.torch.install() and uninstall() differ. TEXT: sentences, whose
+lengths in words are those of the ragged batch. docs/torch.md has the table.
+"""
+
+import argparse
+import gzip
+import json
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+from machine import processor
+
+import multihead
+import multihead.torch
+
+
+def timed(call, seconds):
+    """The median of calls for about so many seconds."""
+    call()
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def attention(batch, heads, length, size, *, groups=None, causal=False, both=False, dropout=0.0, mask=None, mask_gradient=False):
+    def made(heads):
+        return torch.randn(batch, heads, length, size).requires_grad_(both)
+
+    q, k, v = made(heads), made(groups or heads), made(groups or heads)
+    if mask_gradient:
+        mask = torch.randn(heads, length, length).requires_grad_()
+    d_output = torch.randn(batch, heads, length, size)
+
+    def call():
+        output = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout, enable_gqa=groups is not None
+        )
+        if both or mask_gradient:
+            output.backward(d_output)
+
+    return call
+
+
+def padded(lengths, **given):
+    longest = max(lengths)
+    mask = torch.arange(longest)[None, None, None, :] < torch.tensor(lengths)[:, None, None, None]
+    return attention(len(lengths), 8, longest, 64, mask=mask, **given)
+
+
+def multihead_attention(dropout, need_weights):
+    layer = torch.nn.MultiheadAttention(768, 12, dropout=dropout, batch_first=True).train()
+    x = torch.randn(8, 128, 768, requires_grad=True)
+
+    def call():
+        layer(x, x, x, need_weights=need_weights)[0].sum().backward()
+
+    return call
+
+
+def bert_step():
+    """A training step of a BERT-base of random weights, 8 sentences of 128 tokens, dropout 0.1."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    model = BertForMaskedLM(BertConfig(attn_implementation="sdpa")).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    tokens = torch.randint(1000, 20000, (8, 128))
+
+    def call():
+        model(input_ids=tokens, attention_mask=torch.ones_like(tokens), labels=tokens).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return call
+
+
+def gpt2_prefill():
+    """GPT-2's shape with random weights reads 1,024 tokens."""
+    from transformers import GPT2Config, GPT2Model
+
+    model = GPT2Model(GPT2Config(attn_implementation="sdpa")).eval()
+    tokens = torch.randint(1000, 20000, (1, 1024))
+
+    def call():
+        with torch.inference_mode():
+            model(input_ids=tokens)
+
+    return call
+
+
+def rows(text):
+    lengths = None
+    if text:
+        with gzip.open(text, "rt", encoding="utf8") as file:
+            lengths = [len(line.split()) + 1 for line in file][:256]
+    yield "one score: what a call costs", lambda: attention(1, 1, 1, 8)
+    for length, batch in ((32, 64), (128, 8), (512, 8), (2048, 1)):
+        for both in (False, True):
+            what = "forward + backward" if both else "forward"
+            yield f"B{batch} H12 T{length} D64, {what}", lambda b=batch, t=length, both=both: attention(b, 12, t, 64, both=both)
+            yield (
+                f"B{batch} H12 T{length} D64 causal, {what}",
+                lambda b=batch, t=length, both=both: attention(b, 12, t, 64, both=both, causal=True),
+            )
+    yield "B8 H12 T512 D128, forward", lambda: attention(8, 12, 512, 128)
+    yield "B8 H12 T128 D64, dropout, forward + backward", lambda: attention(8, 12, 128, 64, both=True, dropout=0.1)
+    yield "B8 H12 T512 D64, dropout, forward + backward", lambda: attention(8, 12, 512, 64, both=True, dropout=0.1)
+    yield "B4 H8 T256 D64, mask with gradient, both", lambda: attention(4, 8, 256, 64, both=True, mask_gradient=True)
+    mask = torch.arange(512)[None, None, None, :] < torch.tensor([512, 300, 200, 100])[:, None, None, None]
+    yield "B4 H32 G8 T512 D64, padding mask, forward", lambda: attention(4, 32, 512, 64, groups=8, mask=mask)
+    if lengths:
+        yield "256 sentences padded, H8 D64, forward", lambda: padded(lengths)
+        yield "256 sentences padded, H8 D64, both", lambda: padded(lengths, both=True)
+    yield "nn.MultiheadAttention 768, B8 T128, both", lambda: multihead_attention(0.0, False)
+    yield "the same with dropout 0.1", lambda: multihead_attention(0.1, False)
+    yield "the same with weights", lambda: multihead_attention(0.0, True)
+    yield "BERT-base training step, B8 T128, dropout 0.1", bert_step
+    yield "GPT-2 reads 1,024 tokens", gpt2_prefill
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="rows whose name has these words")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.4, help="of a turn")
+    parser.add_argument("--out")
+    parser.add_argument("--text")
+    given = parser.parse_args()
+    torch.set_num_threads(2)
+    multihead.set_threads(2)
+    result = {"processor": processor(), "torch": torch.__version__, "rows": {}}
+    print(f"{result['processor']}, torch {torch.__version__}, two threads\n")
+    print("| | torch, ms | multihead.torch, ms | times as fast |\n|---|--:|--:|--:|")
+    for name, make in rows(given.text):
+        if given.only not in name:
+            continue
+        torch.manual_seed(1)
+        call, times = make(), {"torch": [], "ours": []}
+        for _ in range(given.rounds):
+            times["torch"].append(timed(call, given.seconds))
+            with multihead.torch.attention():
+                times["ours"].append(timed(call, given.seconds))
+        torch_ms, ours_ms = (1e3 * statistics.median(times[side]) for side in ("torch", "ours"))
+        ratio = statistics.median(a / b for a, b in zip(times["torch"], times["ours"]))
+        print(f"| {name} | {torch_ms:.4g} | {ours_ms:.4g} | {ratio:.2f} |", flush=True)
+        result["rows"][name] = {"torch_ms": torch_ms, "multihead_ms": ours_ms, "ratio": ratio}
+    if given.out:
+        with open(given.out, "w") as file:
+            json.dump(result, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
