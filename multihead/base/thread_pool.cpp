@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/executor.h"
 #include "multihead/base/platform.h"
 #include "multihead/base/stop.h"
 
@@ -29,6 +30,81 @@ void pause_briefly() {
   asm volatile("yield");
 #endif
 }
+
+/// One call of parallel_for: the tasks that are left, and the first exception.
+class Loop {
+ public:
+  Loop(int64_t tasks, int threads, void (*body)(void*, int64_t, int), void* data)
+      : tasks_(tasks), threads_(threads), body_(body), data_(data) {}
+
+  void take_tasks(int worker) {
+    inside_a_task = true;
+    for (;;) {
+      const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
+      if (task >= tasks_) break;
+      attempt([&] {
+        throw_if_stopped();
+        body_(data_, task, worker);
+      });
+    }
+    inside_a_task = false;
+  }
+  /// The same on a thread that helps the caller.
+  void help(int worker) {
+    const detail::HelpStop help(stop_);
+    take_tasks(worker);
+  }
+  /// The same on a thread of an executor, the caller's or another.
+  void join() {
+    const int worker = joined_.fetch_add(1, std::memory_order_relaxed);
+    if (worker >= threads_) return;
+    if (std::this_thread::get_id() == caller_) {
+      take_tasks(worker);
+    } else {
+      help(worker);
+    }
+  }
+  void ask_whether_to_stop() {
+    attempt([] { throw_if_stopped(); });
+  }
+  void throw_failure() {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+ private:
+  /// Keeps the first exception; then no other task begins. When the question whether to stop throws, other threads see the
+  /// stop at once and their Interrupted may come first: the exception of the question replaces it.
+  template <class Work>
+  void attempt(const Work& work) {
+    try {
+      work();
+    } catch (const Interrupted&) {
+      keep_failure(/*interrupted=*/true);
+    } catch (...) {
+      keep_failure(/*interrupted=*/false);
+    }
+  }
+  void keep_failure(bool interrupted) {
+    std::lock_guard lock(mutex_);
+    if (!failure_ || (interrupted_ && !interrupted)) {
+      failure_ = std::current_exception();
+      interrupted_ = interrupted;
+    }
+    next_.store(tasks_, std::memory_order_relaxed);
+  }
+
+  const int64_t tasks_;
+  const int threads_;
+  void (*const body_)(void*, int64_t, int);
+  void* const data_;
+  const std::thread::id caller_ = std::this_thread::get_id();
+  detail::Stop* const stop_ = detail::stop_here();  // of the caller
+  std::atomic<int64_t> next_{0};
+  std::atomic<int> joined_{0};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+  bool interrupted_ = false;  // failure_ is an Interrupted
+};
 
 class Pool {
  public:
@@ -50,69 +126,29 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   /// False when another thread's loop has the pool.
-  bool run(int64_t tasks, void (*body)(void*, int64_t, int), void* data) {
+  bool run(Loop& loop) {
     const std::unique_lock one_caller(callers_, std::try_to_lock);
     if (!one_caller) return false;
     {
       std::lock_guard lock(mutex_);
-      body_ = body;
-      data_ = data;
-      tasks_ = tasks;
-      stop_ = detail::stop_here();
-      next_.store(0, std::memory_order_relaxed);
+      loop_ = &loop;
       busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
       generation_.fetch_add(1, std::memory_order_release);
     }
     if (sleeping_.load(std::memory_order_seq_cst) > 0) wake_.notify_all();
-    take_tasks(0);
+    loop.take_tasks(0);
     for (int spin = 0; busy_.load(std::memory_order_acquire) > 0; ++spin) {
       if (spin < kSpins) {
         pause_briefly();
       } else {
         std::this_thread::yield();
-        if (spin % kSpins == 0) attempt([] { throw_if_stopped(); });  // others may still have a long task
+        if (spin % kSpins == 0) loop.ask_whether_to_stop();  // others may still have a long task
       }
     }
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     return true;
   }
 
  private:
-  void take_tasks(int worker) {
-    inside_a_task = true;
-    for (;;) {
-      const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
-      if (task >= tasks_) break;
-      attempt([&] {
-        throw_if_stopped();
-        body_(data_, task, worker);
-      });
-    }
-    inside_a_task = false;
-  }
-
-  /// Keeps the first exception; then no other task begins. When the question whether to stop throws, other threads see the
-  /// stop at once and their Interrupted may come first: the exception of the question replaces it.
-  template <class Work>
-  void attempt(const Work& work) {
-    try {
-      work();
-    } catch (const Interrupted&) {
-      keep_failure(/*interrupted=*/true);
-    } catch (...) {
-      keep_failure(/*interrupted=*/false);
-    }
-  }
-
-  void keep_failure(bool interrupted) {
-    std::lock_guard lock(mutex_);
-    if (!failure_ || (interrupted_ && !interrupted)) {
-      failure_ = std::current_exception();
-      interrupted_ = interrupted;
-    }
-    next_.store(tasks_, std::memory_order_relaxed);
-  }
-
   void work(int worker) {
     uint64_t seen = 0;
     for (;;) {
@@ -129,10 +165,7 @@ class Pool {
       }
       seen = generation_.load(std::memory_order_acquire);
       if (stopping_) return;
-      {
-        const detail::HelpStop help(stop_);
-        take_tasks(worker);
-      }
+      loop_->help(worker);
       busy_.fetch_sub(1, std::memory_order_release);
     }
   }
@@ -142,22 +175,17 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<uint64_t> generation_{0};
-  std::atomic<int64_t> next_{0};
   std::atomic<int> busy_{0};
   std::atomic<int> sleeping_{0};
   bool stopping_ = false;  // written before generation_ is released
-  void (*body_)(void*, int64_t, int) = nullptr;
-  void* data_ = nullptr;
-  int64_t tasks_ = 0;
-  detail::Stop* stop_ = nullptr;  // of the caller
-  std::exception_ptr failure_;
-  bool interrupted_ = false;  // failure_ is an Interrupted
+  Loop* loop_ = nullptr;   // the same
 };
 
 struct Shared {
   std::mutex mutex;
   std::shared_ptr<Pool> pool;  // made at the first parallel_for that needs it; a loop that runs keeps it
   int threads_wanted = 0;      // 0: not asked for
+  Executor executor = nullptr;
 };
 
 /// A child of fork() has the caller's thread alone: it forgets the pool, whose workers are not there and whose locks another
@@ -195,6 +223,12 @@ void set_thread_count(int threads) {
   state.threads_wanted = threads;
 }
 
+void set_executor(Executor executor) {
+  Shared& state = shared();
+  std::lock_guard lock(state.mutex);
+  state.executor = executor;
+}
+
 void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void* body) {
   const auto run_here = [&] {
     for (int64_t task = 0; task < tasks; ++task) {
@@ -202,15 +236,25 @@ void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void*
       run(body, task, 0);
     }
   };
-  if (inside_a_task || tasks <= 1 || thread_count() == 1) return run_here();
+  const int threads = inside_a_task || tasks <= 1 ? 1 : thread_count();
+  if (threads == 1) return run_here();
   std::shared_ptr<Pool> pool;
+  Executor executor;
   {
     Shared& state = shared();
     std::lock_guard lock(state.mutex);
-    if (!state.pool) state.pool = std::make_shared<Pool>(state.threads_wanted);
-    pool = state.pool;
+    executor = state.executor;
+    if (!executor && !state.pool) state.pool = std::make_shared<Pool>(state.threads_wanted);
+    if (!executor) pool = state.pool;
   }
-  if (!pool->run(tasks, run, body)) run_here();
+  Loop loop(tasks, threads, run, body);
+  if (executor) {
+    executor(
+        threads, [](void* data) { static_cast<Loop*>(data)->join(); }, &loop);
+  } else if (!pool->run(loop)) {
+    return run_here();
+  }
+  loop.throw_failure();
 }
 
 }  // namespace mh

@@ -7,6 +7,7 @@ NB_MODULE(_native, module) {
   mh::python::add_errors(module);
   mh::python::add_attention(module);
   mh::python::add_torch_attention(module);
+  mh::python::add_torch_threads(module);
   mh::python::add_corpus(module);
   mh::python::add_model(module);
   mh::python::add_training(module);

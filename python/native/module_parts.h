@@ -11,6 +11,8 @@ void add_errors(nanobind::module_& module);
 void add_attention(nanobind::module_& module);
 /// torch_attention and torch_attention_backward, for multihead.torch.
 void add_torch_attention(nanobind::module_& module);
+/// use_openmp_threads, for the same.
+void add_torch_threads(nanobind::module_& module);
 /// Corpus: what analyses read.
 void add_corpus(nanobind::module_& module);
 /// Model, Edits and Seen.

@@ -221,7 +221,8 @@ class Call {
     const int64_t count =
         (sequences - 1) * of_sequence + (heads - 1) * of_head + (queries - 1) * of_query + keys;
     in_.bias.elements = {bias.data, static_cast<size_t>(count)};
-    const bool side_by_side = (queries == 1 || of_query == keys) && (heads == 1 || of_head == queries * keys) &&
+    const bool side_by_side = (queries == 1 || of_query == keys) &&
+                              (heads == 1 || of_head == queries * keys) &&
                               (sequences == 1 || of_sequence == heads * queries * keys);
     if (!side_by_side) in_.bias.element_strides = {of_sequence, of_head, of_query};
   }
@@ -234,9 +235,9 @@ class Call {
   AttentionInputs in_;
 };
 
-void forward(const Given& q, const Given& k, const Given& v, const Given& output, std::optional<uintptr_t> lse,
-             std::optional<Given> visible, std::optional<Given> bias, bool causal, float scale, float dropout,
-             uint64_t seed) {
+void forward(const Given& q, const Given& k, const Given& v, const Given& output,
+             std::optional<uintptr_t> lse, std::optional<Given> visible, std::optional<Given> bias,
+             bool causal, float scale, float dropout, uint64_t seed) {
   const nb::gil_scoped_release unlocked;
   const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed});
   attention_forward(call.in(), {.output = Tensor<float>(output).view(call.query_rows()),

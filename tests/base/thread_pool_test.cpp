@@ -11,22 +11,64 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/executor.h"
 
 namespace mh {
 namespace {
 
-class ThreadPool : public testing::TestWithParam<int> {
+/// An executor as simple as can be.
+void run_on_new_threads(int threads, void (*work)(void*), void* data) {
+  std::vector<std::thread> others;
+  for (int other = 1; other < threads; ++other) others.emplace_back(work, data);
+  work(data);
+  for (auto& other : others) other.join();
+}
+/// One that has fewer threads than asked for.
+void run_on_two_threads(int, void (*work)(void*), void* data) {
+  run_on_new_threads(2, work, data);
+}
+
+struct Threads {
+  int count;
+  Executor executor = nullptr;
+  operator int() const { return count; }  // NOLINT: what most tests ask for
+};
+
+class ThreadPool : public testing::TestWithParam<Threads> {
  protected:
   void SetUp() override {
     before_ = thread_count();
     set_thread_count(GetParam());
+    set_executor(GetParam().executor);
   }
-  void TearDown() override { set_thread_count(before_); }
+  void TearDown() override {
+    set_executor(nullptr);
+    set_thread_count(before_);
+  }
 
  private:
   int before_ = 1;
 };
-INSTANTIATE_TEST_SUITE_P(Threads, ThreadPool, testing::Values(1, 2, 3, 7));
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPool,
+                         testing::Values(Threads{1}, Threads{2}, Threads{3}, Threads{7}));
+INSTANTIATE_TEST_SUITE_P(Executors, ThreadPool,
+                         testing::Values(Threads{1, run_on_new_threads}, Threads{3, run_on_new_threads},
+                                         Threads{7, run_on_two_threads}));
+
+TEST_P(ThreadPool, AnExecutorsThreadsRunTheTasks) {
+  if (!GetParam().executor) return;
+  static std::atomic<int> calls;
+  static Executor run;
+  calls = 0, run = GetParam().executor;
+  set_executor([](int threads, void (*work)(void*), void* data) {
+    ++calls;
+    run(threads, work, data);
+  });
+  std::atomic<int64_t> sum{0};
+  parallel_for(101, [&](int64_t task) { sum += task; });
+  EXPECT_EQ(sum, 5050);
+  EXPECT_EQ(calls, GetParam().count == 1 ? 0 : 1);  // one thread needs no help
+}
 
 TEST_P(ThreadPool, RunsEachTaskOnce) {
   for (const int64_t tasks : {0, 1, 2, 5, 1009}) {

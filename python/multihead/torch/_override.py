@@ -162,6 +162,8 @@ def install() -> None:
     if _installed is not None:
         return
     _native.set_threads(torch.get_num_threads())
+    # torch's threads spin for some milliseconds after its own loops: ours would compete with them.
+    _native.use_openmp_threads(True)
     library = torch.library.Library("aten", "IMPL")
     for key in ("CPU", "AutogradCPU"):
         library.impl("scaled_dot_product_attention", scaled_dot_product_attention, key, allow_override=True)
@@ -174,3 +176,4 @@ def uninstall() -> None:
         return
     _installed._destroy()
     _installed = None
+    _native.use_openmp_threads(False)
