@@ -2,6 +2,7 @@
 // without torch and works with every version of it.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "module_parts.h"
@@ -23,6 +25,7 @@ namespace mh::python {
 namespace {
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 /// A number for each of the four axes of a tensor: [B, heads, T, size], or [B, H, Tq, Tk] of a mask.
 using Axes = std::array<int64_t, 4>;
@@ -166,12 +169,25 @@ std::vector<int32_t> offsets_of(const std::vector<int64_t>& lengths) {
   return offsets;
 }
 
+/// Where sequences begin in the rows of q and of k: addresses of [S + 1] int32 each, and S. The tensors then have one
+/// "sequence", which holds the rows of all.
+using Ragged = std::tuple<uintptr_t, uintptr_t, int64_t>;
+
 struct Options {
   std::optional<Given> visible, bias;  // [B, H, Tq, Tk] of bool and of float32, at most one of them
-  bool causal = false;
+  bool causal = false;                 // as torch means it: query i sees keys j <= i
   float scale = 1, dropout = 0;
   uint64_t seed = 0;
+  std::optional<float> soft_cap;
+  std::optional<Ragged> ragged;
+  std::optional<std::pair<int64_t, int64_t>>
+      window;  // keys before and after the query, counted from the sequences' ends
 };
+
+std::vector<int32_t> int32_numbers(uintptr_t address, int64_t count) {
+  const auto* first = reinterpret_cast<const int32_t*>(address);  // NOLINT: from torch
+  return {first, first + count};
+}
 
 /// The inputs of the kernel with all that they refer to.
 class Call {
@@ -179,16 +195,25 @@ class Call {
   Call(const Given& q, const Given& k, const Given& v, const Options& options) : q_(q), k_(k), v_(v) {
     lengths_.assign(static_cast<size_t>(q_->sequences()), k_->tokens());
     if (options.visible) visible_.emplace(Tensor<const bool>(*options.visible), lengths_);
-    query_offsets_ = offsets_of(std::vector<int64_t>(lengths_.size(), q_->tokens()));
-    key_offsets_ = offsets_of(lengths_);
-    in_.q = q_->view(query_offsets_.back());
-    in_.k = k_->view(key_offsets_.back()), in_.v = v_->view(key_offsets_.back());
+    if (options.ragged) {
+      const auto [queries, keys, sequences] = *options.ragged;
+      query_offsets_ = int32_numbers(queries, sequences + 1);
+      key_offsets_ = int32_numbers(keys, sequences + 1);
+    } else {
+      query_offsets_ = offsets_of(std::vector<int64_t>(lengths_.size(), q_->tokens()));
+      key_offsets_ = offsets_of(lengths_);
+    }
+    is_ragged_ = options.ragged.has_value();
+    in_.q = view(*q_, query_rows());
+    in_.k = view(*k_, key_rows()), in_.v = view(*v_, key_rows());
     in_.heads = static_cast<int>(q_->heads());
     in_.key_heads = in_.value_heads = static_cast<int>(k_->heads());
     in_.d_key = static_cast<int>(q_->size()), in_.d_value = static_cast<int>(v_->size());
     in_.query_offsets = query_offsets_, in_.key_offsets = key_offsets_;
     in_.scale = options.scale;
+    in_.soft_cap = options.soft_cap;
     if (options.causal) in_.mask = Mask::causal_top_left();
+    if (options.window) in_.mask = Mask::window(options.window->first, options.window->second);
     if (visible_) visible_->put(in_);
     if (options.bias) put_bias(Tensor<const float>(*options.bias));
     if (options.dropout == 0) return;
@@ -202,8 +227,18 @@ class Call {
   const AttentionInputs& in() const { return in_; }
   int64_t query_rows() const { return query_offsets_.back(); }
   int64_t key_rows() const { return key_offsets_.back(); }
-  /// Where log sum exp of the scores lies: [B, H, Tq].
-  NumberStrides lse_strides() const { return {q_->heads() * q_->tokens(), q_->tokens(), 1}; }
+  /// Where log sum exp of the scores lies: [B, H, Tq], or [Nq, H] of ragged sequences.
+  NumberStrides lse_strides() const {
+    if (is_ragged_) return {};
+    return {q_->heads() * q_->tokens(), q_->tokens(), 1};
+  }
+  /// A tensor of queries or keys with so many rows that count.
+  template <class T>
+  BasicHeadsView<T> view(const Tensor<T>& tensor, int64_t rows) const {
+    BasicHeadsView<T> made = tensor.view(rows);
+    if (is_ragged_) made.sequence_stride = 0;
+    return made;
+  }
   /// Sets the gradient of keys that no query sees to 0.
   void clear_unseen(const Tensor<float>& gradient) const {
     for (int64_t s = 0; s < gradient.sequences(); ++s) {
@@ -232,15 +267,17 @@ class Call {
   std::optional<Visible> visible_;
   std::vector<int32_t> query_offsets_, key_offsets_;
   std::vector<int64_t> sentences_;
+  bool is_ragged_ = false;
   AttentionInputs in_;
 };
 
 void forward(const Given& q, const Given& k, const Given& v, const Given& output,
              std::optional<uintptr_t> lse, std::optional<Given> visible, std::optional<Given> bias,
-             bool causal, float scale, float dropout, uint64_t seed) {
+             bool causal, float scale, float dropout, uint64_t seed, std::optional<float> soft_cap,
+             std::optional<Ragged> ragged, std::optional<std::pair<int64_t, int64_t>> window) {
   const nb::gil_scoped_release unlocked;
-  const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed});
-  attention_forward(call.in(), {.output = Tensor<float>(output).view(call.query_rows()),
+  const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed, soft_cap, ragged, window});
+  attention_forward(call.in(), {.output = call.view(Tensor<float>(output), call.query_rows()),
                                 .lse = reinterpret_cast<float*>(lse.value_or(0)),  // NOLINT: from torch
                                 .lse_strides = call.lse_strides()});
 }
@@ -248,28 +285,34 @@ void forward(const Given& q, const Given& k, const Given& v, const Given& output
 void backward(const Given& q, const Given& k, const Given& v, const Given& output, uintptr_t lse,
               const Given& d_output, const Given& d_q, const Given& d_k, const Given& d_v,
               std::optional<uintptr_t> d_bias, std::optional<Given> visible, std::optional<Given> bias,
-              bool causal, float scale, float dropout, uint64_t seed) {
+              bool causal, float scale, float dropout, uint64_t seed, std::optional<float> soft_cap,
+              std::optional<Ragged> ragged, std::optional<std::pair<int64_t, int64_t>> window) {
   const nb::gil_scoped_release unlocked;
-  const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed});
+  const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed, soft_cap, ragged, window});
   const Input held_output(output), held_d_output(d_output);
   const Tensor<float> to_k(d_k), to_v(d_v);
-  AttentionGradients gradients{.output = held_output->view(call.query_rows()),
+  AttentionGradients gradients{.output = call.view(*held_output, call.query_rows()),
                                .lse = reinterpret_cast<const float*>(lse),  // NOLINT: from torch
-                               .d_output = held_d_output->view(call.query_rows()),
-                               .d_q = Tensor<float>(d_q).view(call.query_rows()),
-                               .d_k = to_k.view(call.key_rows()),
-                               .d_v = to_v.view(call.key_rows()),
+                               .d_output = call.view(*held_d_output, call.query_rows()),
+                               .d_q = call.view(Tensor<float>(d_q), call.query_rows()),
+                               .d_k = call.view(to_k, call.key_rows()),
+                               .d_v = call.view(to_v, call.key_rows()),
                                .lse_strides = call.lse_strides()};
   gradients.d_bias.elements = reinterpret_cast<float*>(d_bias.value_or(0));  // NOLINT: from torch
   attention_backward(call.in(), gradients);
-  call.clear_unseen(to_k), call.clear_unseen(to_v);
+  if (!ragged) call.clear_unseen(to_k), call.clear_unseen(to_v);
 }
 
 }  // namespace
 
 void add_torch_attention(nb::module_& module) {
-  module.def("torch_attention", forward);
-  module.def("torch_attention_backward", backward);
+  const auto none = nb::none();
+  module.def("torch_attention", forward, "q"_a, "k"_a, "v"_a, "output"_a, "lse"_a.none(), "visible"_a.none(),
+             "bias"_a.none(), "causal"_a, "scale"_a, "dropout"_a, "seed"_a, "soft_cap"_a = none,
+             "ragged"_a = none, "window"_a = none);
+  module.def("torch_attention_backward", backward, "q"_a, "k"_a, "v"_a, "output"_a, "lse"_a, "d_output"_a,
+             "d_q"_a, "d_k"_a, "d_v"_a, "d_bias"_a.none(), "visible"_a.none(), "bias"_a.none(), "causal"_a,
+             "scale"_a, "dropout"_a, "seed"_a, "soft_cap"_a = none, "ragged"_a = none, "window"_a = none);
 }
 
 }  // namespace mh::python

@@ -496,3 +496,69 @@ def test_without_torch_or_with_an_old_one() -> None:
             raise SystemExit("imported with an old torch")
     """)
     assert done.returncode == 0, done.stderr
+
+
+def ragged_case(seed: int) -> tuple[list[Tensor], dict[str, Any], list[list[int]]]:
+    """Q, K, V [rows, heads, size], the other arguments of varlen_attn, and the lengths of both sides."""
+    at = random.Random(seed)
+    torch.manual_seed(seed)
+    groups = at.choice([1, 2, 3])
+    heads, size, value_size = groups * at.choice([1, 2]), at.choice([8, 13, 16]), at.choice([8, 16])
+    count = at.choice([1, 2, 5])
+    keys = [at.randrange(1, 43) for _ in range(count)]
+    queries = keys if at.random() < 0.5 else [at.randrange(1, 1 + length) for length in keys]
+    given: dict[str, Any] = {"window_size": at.choice([(-1, -1), (-1, 0), (3, 0), (2, 5)]), "enable_gqa": heads != groups}
+    shapes = [(sum(queries), heads, size), (sum(keys), groups, size), (sum(keys), groups, value_size)]
+    return [torch.randn(shape) for shape in shapes], given, [queries, keys]
+
+
+def offsets(lengths: list[int]) -> Tensor:
+    return torch.tensor([0, *lengths]).cumsum(0).int()
+
+
+def test_varlen_attn() -> None:
+    """float32 on the CPU, where torch has nothing: each sequence alone by torch's float64 formula."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    for seed in range(60):
+        inputs, given, (queries, keys) = ragged_case(seed)
+        mine = [one.clone().requires_grad_() for one in inputs]
+        theirs = [one.double().requires_grad_() for one in inputs]
+        output = varlen_attn(*mine, offsets(queries), offsets(keys), max(queries), max(keys), **given)
+        parts = []
+        for q, k, v in zip(*(one.split(of) for one, of in zip(theirs, (queries, keys, keys), strict=True)), strict=True):
+            distance = torch.arange(len(k))[None, :] - torch.arange(len(q))[:, None] - (len(k) - len(q))
+            left, right = given["window_size"]
+            seen = (distance >= (-left if left >= 0 else -1000)) & (distance <= (right if right >= 0 else 1000))
+            parts.append(
+                math_path(*(one.transpose(0, 1)[None] for one in (q, k, v)), attn_mask=seen, enable_gqa=True)[0].transpose(0, 1)
+            )
+        expected = torch.cat(parts)
+        assert error(output, expected) <= 2e-6, seed
+        d_output = torch.randn(output.shape)
+        output.backward(d_output)
+        expected.backward(d_output.double())
+        scale = max(1.0, *(float(other.grad.abs().max()) for other in theirs))
+        for one, other in zip(mine, theirs, strict=True):
+            assert error(one.grad, other.grad, scale) <= 1e-5, seed
+
+
+def test_varlen_attn_refuses_in_one_line() -> None:
+    from torch.nn.attention.varlen import varlen_attn
+
+    q, ends = torch.randn(7, 2, 8), offsets([3, 4])
+    for inputs, begins, message in (
+        ((q, q, q), offsets([3, 5]), "end with the 7 rows"),
+        ((q, q, q), offsets([9, -2]), "never fall"),
+        ((q, q, q), ends.long(), "int32"),
+        ((q.double(), q.double(), q.double()), ends, "float32"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            varlen_attn(*inputs, begins, begins, 4, 4)
+    with pytest.raises(ValueError, match="longest is said to have 3"):
+        varlen_attn(q, q, q, ends, ends, 3, 4)
+    with pytest.raises(ValueError, match="2 sequences and cu_seq_k 1"):
+        varlen_attn(q, q, q, ends, offsets([7]), 4, 7)
+    plugin.uninstall()
+    with pytest.raises(NotImplementedError):
+        varlen_attn(q, q, q, ends, ends, 4, 4)

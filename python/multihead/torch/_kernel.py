@@ -9,7 +9,7 @@ from .. import _native
 Place = tuple[int, torch.Size, tuple[int, ...]]
 
 
-def _place(tensor: torch.Tensor) -> Place:
+def place(tensor: torch.Tensor) -> Place:
     return tensor.data_ptr(), tensor.shape, tensor.stride()
 
 
@@ -27,9 +27,9 @@ def room_for_output(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return q.new_empty(q.shape[0], q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
 
 
-def _places_of_mask(mask: torch.Tensor) -> tuple[Place | None, Place | None]:
+def places_of_mask(mask: torch.Tensor) -> tuple[Place | None, Place | None]:
     """(booleans, numbers that are added)."""
-    return (_place(mask), None) if mask.dtype is torch.bool else (None, _place(mask))
+    return (place(mask), None) if mask.dtype is torch.bool else (None, place(mask))
 
 
 def forward(
@@ -49,14 +49,14 @@ def forward(
     whose last axis has a stride of 1. Axes that it repeats have a stride of 0.
     seed: a whole number below 2^63, where there is dropout.
     """
-    to_q, to_v = _place(q), _place(v)
+    to_q, to_v = place(q), place(v)
     shape = to_q[1]
     # As room_for_output(), which asks torch for shapes again: half a microsecond.
     output = torch.empty_like(q) if shape[3] == to_v[1][3] and to_q[2][3] == 1 else room_for_output(q, v)
     lse = q.new_empty(shape[:3]) if wants_lse else None
-    visible, bias = (None, None) if mask is None else _places_of_mask(mask)
+    visible, bias = (None, None) if mask is None else places_of_mask(mask)
     _native.torch_attention(
-        to_q, _place(k), to_v, _place(output), None if lse is None else lse.data_ptr(), visible, bias, causal,
+        to_q, place(k), to_v, place(output), None if lse is None else lse.data_ptr(), visible, bias, causal,
         shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed),
     )  # fmt: skip
     return output, lse
@@ -79,9 +79,9 @@ def backward(
     """The gradients of q, k, v and the mask [B, H, Tq, Tk]; that of the mask is empty where it is not wanted."""
     d_q, d_k, d_v = like(q), like(k), like(v)
     d_mask = room_for_d_mask(q, k, wants_d_mask)
-    visible, bias = (None, None) if mask is None else _places_of_mask(mask)
+    visible, bias = (None, None) if mask is None else places_of_mask(mask)
     _native.torch_attention_backward(
-        _place(q), _place(k), _place(v), _place(output), lse.data_ptr(), _place(d_output), _place(d_q), _place(d_k), _place(d_v),
+        place(q), place(k), place(v), place(output), lse.data_ptr(), place(d_output), place(d_q), place(d_k), place(d_v),
         d_mask.data_ptr() if wants_d_mask else None, visible, bias, causal,
         q.shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed),
     )  # fmt: skip

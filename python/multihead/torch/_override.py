@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
 from .. import _native
-from . import _ops
+from . import _ops, _varlen
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _TRACED = (*_PLAIN, FakeTensor, FunctionalTensor)
@@ -167,6 +167,8 @@ def install() -> None:
     library = torch.library.Library("aten", "IMPL")
     for key in ("CPU", "AutogradCPU"):
         library.impl("scaled_dot_product_attention", scaled_dot_product_attention, key, allow_override=True)
+    if _varlen.free():
+        _varlen.put_into(library)
     _installed = library
 
 
