@@ -1,10 +1,11 @@
 """What multihead.torch changes for a program of PyTorch: the same calls with and without it, in turns in one run, medians.
 
     pip install torch transformers .
-    python benchmarks/peers/torch_attention.py [--only WORDS] [--rounds 7] [--out FILE.json] [--text FILE.gz]
+    python benchmarks/peers/torch_attention.py [--only WORDS] [--rounds 7] [--out FILE.json] [--text FILE.gz] [--minilm FOLDER]
 
-Two threads. Both sides are the same program; only multihead.torch.install() and uninstall() differ. TEXT: sentences, whose
-lengths in words are those of the ragged batch. docs/torch.md has the table.
+Two threads. Both sides are the same program; only multihead.torch.install() and uninstall() differ, but for rows that name two
+programs, the one of torch first. TEXT: sentences, whose lengths in words are those of the ragged batch; MINILM: its folder.
+docs/torch.md has the table.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import gzip
 import json
 import statistics
 import time
+from contextlib import nullcontext
 
 import torch
 import torch.nn.functional as F
@@ -83,21 +85,48 @@ def bert_step():
     return call
 
 
-def gpt2_prefill():
-    """GPT-2's shape with random weights reads 1,024 tokens."""
-    from transformers import GPT2Config, GPT2Model
+def packed(lengths, both=False):
+    """varlen_attn on sentences end to end."""
+    from torch.nn.attention.varlen import varlen_attn
 
-    model = GPT2Model(GPT2Config(attn_implementation="sdpa")).eval()
-    tokens = torch.randint(1000, 20000, (1, 1024))
+    q, k, v, d_output = (torch.randn(sum(lengths), 8, 64) for _ in range(4))
+    for one in (q, k, v):
+        one.requires_grad_(both)
+    ends = torch.tensor([0, *lengths]).cumsum(0).int()
 
     def call():
-        with torch.inference_mode():
-            model(input_ids=tokens)
+        output = varlen_attn(q, k, v, ends, ends, max(lengths), max(lengths))
+        if both:
+            output.backward(d_output)
 
     return call
 
 
-def rows(text):
+def gpt2_prefill(implementation="sdpa", heads=(), **given):
+    """GPT-2's shape with random weights reads 1,024 tokens; of these heads the weights are wanted."""
+    from transformers import GPT2Config, GPT2Model
+
+    model = GPT2Model(GPT2Config(attn_implementation=implementation)).eval()
+    tokens = torch.randint(1000, 20000, (1, 1024))
+
+    def call():
+        with torch.inference_mode(), multihead.torch.weights(model, heads) if heads else nullcontext():
+            model(input_ids=tokens, **given)
+
+    return call
+
+
+def sentence_vectors(folder, text):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(folder, device="cpu")
+    with gzip.open(text, "rt", encoding="utf8") as file:
+        sentences = [line.strip() for line in file][:256]
+    return lambda: model.encode(sentences, batch_size=32)
+
+
+def rows(text, minilm):
+    """Names, and functions that make what is called: one program, or two."""
     lengths = None
     if text:
         with gzip.open(text, "rt", encoding="utf8") as file:
@@ -120,11 +149,23 @@ def rows(text):
     if lengths:
         yield "256 sentences padded, H8 D64, forward", lambda: padded(lengths)
         yield "256 sentences padded, H8 D64, both", lambda: padded(lengths, both=True)
+        yield "256 sentences, padded sdpa: varlen_attn, forward", lambda: (padded(lengths), packed(lengths))
+        yield "256 sentences, padded sdpa: varlen_attn, both", lambda: (padded(lengths, both=True), packed(lengths, both=True))
     yield "nn.MultiheadAttention 768, B8 T128, both", lambda: multihead_attention(0.0, False)
     yield "the same with dropout 0.1", lambda: multihead_attention(0.1, False)
     yield "the same with weights", lambda: multihead_attention(0.0, True)
     yield "BERT-base training step, B8 T128, dropout 0.1", bert_step
     yield "GPT-2 reads 1,024 tokens", gpt2_prefill
+    yield (
+        "GPT-2 with weights, output_attentions: weights() of 2 heads",
+        lambda: (gpt2_prefill("eager", output_attentions=True), gpt2_prefill("multihead", [(0, 3), (5, 1)])),
+    )
+    yield (
+        "GPT-2, multihead alone: with weights() of 2 heads",
+        lambda: (gpt2_prefill("multihead"), gpt2_prefill("multihead", [(0, 3), (5, 1)])),
+    )
+    if text and minilm:
+        yield "MiniLM, 256 sentences by sentence-transformers", lambda: sentence_vectors(minilm, text)
 
 
 def main():
@@ -134,21 +175,23 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.4, help="of a turn")
     parser.add_argument("--out")
     parser.add_argument("--text")
+    parser.add_argument("--minilm")
     given = parser.parse_args()
     torch.set_num_threads(2)
     multihead.set_threads(2)
     result = {"processor": processor(), "torch": torch.__version__, "rows": {}}
     print(f"{result['processor']}, torch {torch.__version__}, two threads\n")
     print("| | torch, ms | multihead.torch, ms | times as fast |\n|---|--:|--:|--:|")
-    for name, make in rows(given.text):
+    for name, make in rows(given.text, given.minilm):
         if given.only not in name:
             continue
         torch.manual_seed(1)
-        call, times = make(), {"torch": [], "ours": []}
+        made, times = make(), {"torch": [], "ours": []}
+        of_torch, ours = made if isinstance(made, tuple) else (made, made)
         for _ in range(given.rounds):
-            times["torch"].append(timed(call, given.seconds))
+            times["torch"].append(timed(of_torch, given.seconds))
             with multihead.torch.attention():
-                times["ours"].append(timed(call, given.seconds))
+                times["ours"].append(timed(ours, given.seconds))
         torch_ms, ours_ms = (1e3 * statistics.median(times[side]) for side in ("torch", "ours"))
         ratio = statistics.median(a / b for a, b in zip(times["torch"], times["ours"]))
         print(f"| {name} | {torch_ms:.4g} | {ours_ms:.4g} | {ratio:.2f} |", flush=True)

@@ -34,13 +34,16 @@ def installed() -> Iterator[None]:
 def kernel_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by a name with each call of our kernel."""
     calls: list[str] = []
-    for name in ("torch_attention", "torch_attention_backward"):
 
-        def count(*given: Any, run: Callable[..., None] = getattr(_native, name), name: str = name) -> None:
+    def counted(name: str, run: Callable[..., None]) -> Callable[..., None]:
+        def call(*given: Any, **named: Any) -> None:
             calls.append(name)
-            run(*given)
+            run(*given, **named)
 
-        monkeypatch.setattr(_native, name, count)
+        return call
+
+    for name in ("torch_attention", "torch_attention_backward"):
+        monkeypatch.setattr(_native, name, counted(name, getattr(_native, name)))
     return calls
 
 
@@ -161,7 +164,11 @@ def test_gradients_against_differences() -> None:
     """float32 differences along random directions, in 20 cases; without masks that hide a whole row."""
     for seed in range(20):
         torch.manual_seed(seed)
-        inputs = [torch.randn(1, 2, 5, 8).requires_grad_(), torch.randn(1, 2, 7, 8).requires_grad_(), torch.randn(1, 2, 7, 3).requires_grad_()]
+        inputs = [
+            torch.randn(1, 2, 5, 8).requires_grad_(),
+            torch.randn(1, 2, 7, 8).requires_grad_(),
+            torch.randn(1, 2, 7, 3).requires_grad_(),
+        ]
         causal, d_output = seed % 2 == 1, torch.randn(1, 2, 5, 3)
         (sdpa(*inputs, is_causal=causal) * d_output).sum().backward()
         for at, one in enumerate(inputs):
@@ -174,7 +181,7 @@ def test_gradients_against_differences() -> None:
 
 
 def test_dropout(kernel_calls: list[str]) -> None:
-    """The weights that are kept are scaled, about the share asked for is dropped, the seed is torch's, gradients are of the same weights."""
+    """Weights that are kept are scaled, the share asked for is dropped, the seed is torch's, gradients are of the same weights."""
     torch.manual_seed(3)
     q, k = torch.randn(2, 3, 41, 8), torch.randn(2, 3, 53, 8)
     v = torch.eye(53).expand(2, 3, 53, 53).clone().requires_grad_()  # the output is the weights
@@ -333,9 +340,9 @@ def test_operators_pass_torchs_check() -> None:
     q, k, v = torch.randn(2, 3, 7, 16), torch.randn(2, 3, 11, 16), torch.randn(2, 3, 11, 13)
     mask = torch.randn(2, 3, 7, 11)
     for given in ((None, True, None), (mask, False, 0.5)):
-        torch.library.opcheck(torch.ops.multihead.attention.default, (q, k, v, *given, 0.0, None))
-        output, lse = torch.ops.multihead.attention(q, k, v, *given, 0.0, None)
-        arguments = (torch.randn_like(output), q, k, v, given[0], output, lse, *given[1:], 0.0, None, given[0] is not None)
+        torch.library.opcheck(torch.ops.multihead.attention.default, (q, k, v, *given, None, 0.0, None))
+        output, lse = torch.ops.multihead.attention(q, k, v, *given, None, 0.0, None)
+        arguments = (torch.randn_like(output), q, k, v, given[0], output, lse, *given[1:], None, 0.0, None, given[0] is not None)
         torch.library.opcheck(torch.ops.multihead.attention_backward.default, arguments)
 
 

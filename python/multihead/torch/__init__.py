@@ -6,6 +6,9 @@
 
 Forward and backward; the same results within rounding. What the kernel does not do is computed by torch's own code, with the
 same bits as without this module. docs/torch.md says which call takes which way.
+
+`import multihead.torch.transformers` gives one model our attention; `weights`, `outputs`, `patch`, `mute`, `gates` and
+`importance` look at heads of a model of transformers and change them while it runs.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ if tuple(int(part) for part in _torch.__version__.split("+")[0].split(".")[:2]) 
     raise MissingPackageError(f"multihead.torch: torch {_torch.__version__} is too old; `pip install -U torch` gets 2.9 or newer")
 
 from . import _override
+from ._heads import gates, importance, layers, mute, outputs, patch, weights
 
-__all__ = ["attention", "install", "uninstall"]
+__all__ = ["attention", "gates", "importance", "install", "layers", "mute", "outputs", "patch", "uninstall", "weights"]
 
 
 def install() -> None:
@@ -37,7 +41,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Takes the kernel away again: torch's own code, or another override that was there, computes. Without `install` nothing happens."""
+    """Takes the kernel away: torch's own code, or another override that was there, computes again. Twice is once."""
     _override.uninstall()
 
 

@@ -39,6 +39,7 @@ def forward(
     mask: torch.Tensor | None,
     causal: bool,
     scale: float | None,
+    soft_cap: float | None,
     dropout: float,
     seed: torch.Tensor | None,
     wants_lse: bool = True,
@@ -57,7 +58,7 @@ def forward(
     visible, bias = (None, None) if mask is None else places_of_mask(mask)
     _native.torch_attention(
         to_q, place(k), to_v, place(output), None if lse is None else lse.data_ptr(), visible, bias, causal,
-        shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed),
+        shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed), soft_cap,
     )  # fmt: skip
     return output, lse
 
@@ -72,6 +73,7 @@ def backward(
     lse: torch.Tensor,
     causal: bool,
     scale: float | None,
+    soft_cap: float | None,
     dropout: float,
     seed: torch.Tensor | None,
     wants_d_mask: bool,
@@ -83,7 +85,7 @@ def backward(
     _native.torch_attention_backward(
         place(q), place(k), place(v), place(output), lse.data_ptr(), place(d_output), place(d_q), place(d_k), place(d_v),
         d_mask.data_ptr() if wants_d_mask else None, visible, bias, causal,
-        q.shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed),
+        q.shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed), soft_cap,
     )  # fmt: skip
     return d_q, d_k, d_v, d_mask
 

@@ -12,12 +12,12 @@ from . import _kernel
 
 _library = torch.library.Library("multihead", "DEF")
 _library.define(
-    "attention(Tensor q, Tensor k, Tensor v, Tensor? mask, bool causal, float? scale, float dropout, Tensor? seed)"
-    " -> (Tensor, Tensor)"
+    "attention(Tensor q, Tensor k, Tensor v, Tensor? mask, bool causal, float? scale, float? soft_cap,"
+    " float dropout, Tensor? seed) -> (Tensor, Tensor)"
 )
 _library.define(
     "attention_backward(Tensor d_output, Tensor q, Tensor k, Tensor v, Tensor? mask, Tensor output, Tensor lse, bool causal,"
-    " float? scale, float dropout, Tensor? seed, bool wants_d_mask) -> (Tensor, Tensor, Tensor, Tensor)"
+    " float? scale, float? soft_cap, float dropout, Tensor? seed, bool wants_d_mask) -> (Tensor, Tensor, Tensor, Tensor)"
 )
 _library.impl("attention", _kernel.forward, "CPU")
 _library.impl("attention_backward", _kernel.backward, "CPU")
@@ -57,7 +57,7 @@ class _OnceOnly(torch.autograd.Function):
         return inputs[5:]  # what comes before is what the gradients depend on
 
     @staticmethod
-    def backward(ctx: Any, *_: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         raise RuntimeError(
             "multihead.torch: attention has no second derivatives; torch's own has them, with"
             " `with torch.nn.attention.sdpa_kernel(SDPBackend.MATH):` around it"
@@ -74,26 +74,29 @@ class _Attention(torch.autograd.Function):
         mask: torch.Tensor | None,
         causal: bool,
         scale: float | None,
+        soft_cap: float | None,
         dropout: float,
         seed: torch.Tensor | None,
         traced: bool,
     ) -> torch.Tensor:
-        output, lse = (_forward if traced else _kernel.forward)(q, k, v, mask, causal, scale, dropout, seed)
+        output, lse = (_forward if traced else _kernel.forward)(q, k, v, mask, causal, scale, soft_cap, dropout, seed)
         ctx.save_for_backward(q, k, v, mask, output, lse, seed)
-        ctx.settings = causal, scale, dropout
+        ctx.settings = causal, scale, soft_cap, dropout
         ctx.traced = traced
         return output
 
     @staticmethod
-    def backward(ctx: Any, d_output: torch.Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
+        (d_output,) = grad_outputs
         q, k, v, mask, output, lse, seed = ctx.saved_tensors
         wants_d_mask = ctx.needs_input_grad[3]
         run = _backward if ctx.traced or torch._C._len_torch_dispatch_stack() else _kernel.backward
-        gradients = run(d_output, q, k, v, mask, output, lse, *ctx.settings, seed, wants_d_mask)
+        causal, scale, soft_cap, dropout = ctx.settings
+        gradients = run(d_output, q, k, v, mask, output, lse, causal, scale, soft_cap, dropout, seed, wants_d_mask)
         if torch.is_grad_enabled() and not ctx.traced:
             gradients = _OnceOnly.apply(q, k, v, mask, d_output, *gradients)
         d_q, d_k, d_v, d_mask = gradients
-        return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None
+        return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None, None
 
 
 def attention(
@@ -103,10 +106,13 @@ def attention(
     mask: torch.Tensor | None,
     causal: bool,
     scale: float | None,
+    soft_cap: float | None,
     dropout: float,
     traced: bool,
 ) -> torch.Tensor:
-    """softmax(scale * Q K^T + mask) V with gradients; q, k, v float32 [B, heads, T, size].
+    """softmax(cap(scale * Q K^T) + mask) V with gradients; q, k, v float32 [B, heads, T, size].
+
+    cap(s) = soft_cap tanh(s / soft_cap), or s without one.
 
     traced: whether a compiler or a mode of dispatch looks on, which has to see operators.
     """
@@ -115,8 +121,8 @@ def attention(
     if torch.is_grad_enabled() and (
         q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
     ):
-        output: torch.Tensor = _Attention.apply(q, k, v, mask, causal, scale, dropout, seed, traced)
+        output: torch.Tensor = _Attention.apply(q, k, v, mask, causal, scale, soft_cap, dropout, seed, traced)
         return output
     if traced:
-        return _forward(q, k, v, mask, causal, scale, dropout, seed)[0]
-    return _kernel.forward(q, k, v, mask, causal, scale, dropout, seed, wants_lse=False)[0]
+        return _forward(q, k, v, mask, causal, scale, soft_cap, dropout, seed)[0]
+    return _kernel.forward(q, k, v, mask, causal, scale, soft_cap, dropout, seed, wants_lse=False)[0]

@@ -68,8 +68,10 @@ _known_shapes_fit = lru_cache(maxsize=4096)(_shapes_fit)  # 1.5 us less a call; 
 def _mask_for_kernel(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor, wants_gradient: bool) -> torch.Tensor | None:
     """The mask as the kernel takes it, [B, H, Tq, Tk]; None if it does not."""
     shape = [q.shape[0], q.shape[1], q.shape[2], k.shape[2]]
-    if mask.dim() > 4 or not mask.is_cpu or any(
-        size not in (1, full) for size, full in zip(reversed(mask.shape), reversed(shape), strict=False)
+    if (
+        mask.dim() > 4
+        or not mask.is_cpu
+        or any(size not in (1, full) for size, full in zip(reversed(mask.shape), reversed(shape), strict=False))
     ):
         return None
     if mask.dtype is torch.bool:
@@ -106,13 +108,13 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     """torch.nn.functional.scaled_dot_product_attention by our kernel, or by torch's own code where ours does not apply."""
-    output = _by_kernel(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    output = by_kernel(query, key, value, attn_mask, dropout_p, is_causal, scale, None, enable_gqa)
     if output is None:
         return _by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     return output
 
 
-def _by_kernel(
+def by_kernel(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
@@ -120,8 +122,10 @@ def _by_kernel(
     dropout: float,
     causal: bool,
     scale: float | None,
+    soft_cap: float | None,
     enable_gqa: bool,
 ) -> torch.Tensor | None:
+    """The output; None where the kernel does not apply."""
     dtype, axes = q.dtype, q.dim()
     if (dtype is not torch.float32 and dtype not in _CONVERTED) or k.dtype is not dtype or v.dtype is not dtype:
         return None
@@ -144,9 +148,9 @@ def _by_kernel(
         if mask is None:
             return None
     if dtype is torch.float32:
-        output = _ops.attention(q, k, v, mask, causal, scale, dropout, traced)
+        output = _ops.attention(q, k, v, mask, causal, scale, soft_cap, dropout, traced)
     else:
-        output = _ops.attention(q.float(), k.float(), v.float(), mask, causal, scale, dropout, traced).to(dtype)
+        output = _ops.attention(q.float(), k.float(), v.float(), mask, causal, scale, soft_cap, dropout, traced).to(dtype)
     return output.squeeze(1) if axes == 3 else output
 
 

@@ -27,7 +27,9 @@ def _offsets(name: str, given: torch.Tensor | None, rows: int, longest: int) -> 
     if int(given[0]) != 0 or int(given[-1]) != rows or int(lengths.min()) < 0:
         raise ValueError(f"varlen_attn: {name} has to begin with 0, never fall, and end with the {rows} rows that there are")
     if int(lengths.max()) > longest:
-        raise ValueError(f"varlen_attn: a sequence of {name} has {int(lengths.max())} tokens, and the longest is said to have {longest}")
+        raise ValueError(
+            f"varlen_attn: a sequence of {name} has {int(lengths.max())} tokens, and the longest is said to have {longest}"
+        )
     return given.contiguous()
 
 
@@ -55,7 +57,9 @@ def _window(causal: bool, left: int | None, right: int | None) -> tuple[int, int
 def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout_p: float, **refused: Any) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.dtype is not torch.float32 or tensor.dim() != 3:
-            raise ValueError(f"varlen_attn on the CPU: {name} has to be float32 [tokens, heads, size], not {tensor.dtype} {tuple(tensor.shape)}")
+            raise ValueError(
+                f"varlen_attn on the CPU: {name} has to be float32 [tokens, heads, size], not {tensor.dtype} {[*tensor.shape]}"
+            )
     if dropout_p:
         raise ValueError("varlen_attn on the CPU has no dropout")
     for name, given in refused.items():
@@ -96,9 +100,9 @@ def _backward(
     if query.shape[0]:
         lse = logsumexp.t().contiguous()
         _native.torch_attention_backward(
-            _packed(query), _packed(key), _packed(value), _packed(out), lse.data_ptr(), _packed(grad_out), _packed(d_q), _packed(d_k),
-            _packed(d_v), None, None, None, False, query.shape[2] ** -0.5 if scale is None else scale, 0.0, 0, ragged=ragged,
-            window=_window(is_causal, window_size_left, window_size_right),
+            _packed(query), _packed(key), _packed(value), _packed(out), lse.data_ptr(), _packed(grad_out), _packed(d_q),
+            _packed(d_k), _packed(d_v), None, None, None, False, query.shape[2] ** -0.5 if scale is None else scale, 0.0, 0,
+            ragged=ragged, window=_window(is_causal, window_size_left, window_size_right),
         )  # fmt: skip
     return d_q, d_k, d_v
 
