@@ -69,13 +69,13 @@ def multihead_attention(dropout, need_weights):
     return call
 
 
-def bert_step():
-    """A training step of a BERT-base of random weights, 8 sentences of 128 tokens, dropout 0.1."""
+def bert_step(batch=8, length=128):
+    """A training step of a BERT-base of random weights, dropout 0.1."""
     from transformers import BertConfig, BertForMaskedLM
 
     model = BertForMaskedLM(BertConfig(attn_implementation="sdpa")).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
-    tokens = torch.randint(1000, 20000, (8, 128))
+    tokens = torch.randint(1000, 20000, (batch, length))
 
     def call():
         model(input_ids=tokens, attention_mask=torch.ones_like(tokens), labels=tokens).loss.backward()
@@ -105,6 +105,8 @@ def packed(lengths, both=False):
 def gpt2_prefill(implementation="sdpa", heads=(), **given):
     """GPT-2's shape with random weights reads 1,024 tokens; of these heads the weights are wanted."""
     from transformers import GPT2Config, GPT2Model
+
+    import multihead.torch.transformers
 
     model = GPT2Model(GPT2Config(attn_implementation=implementation)).eval()
     tokens = torch.randint(1000, 20000, (1, 1024))
@@ -155,6 +157,7 @@ def rows(text, minilm):
     yield "the same with dropout 0.1", lambda: multihead_attention(0.1, False)
     yield "the same with weights", lambda: multihead_attention(0.0, True)
     yield "BERT-base training step, B8 T128, dropout 0.1", bert_step
+    yield "BERT-base training step, B2 T512, dropout 0.1", lambda: bert_step(2, 512)
     yield "GPT-2 reads 1,024 tokens", gpt2_prefill
     yield (
         "GPT-2 with weights, output_attentions: weights() of 2 heads",

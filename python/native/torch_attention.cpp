@@ -103,14 +103,14 @@ class Input {
 /// sequence's end that no query sees are left out, what is the same for all heads becomes bits, the rest a bias of 0 and -infinity.
 class Visible {
  public:
-  /// Sets lengths[s], how many keys of sequence s are left.
-  Visible(const Tensor<const bool>& mask, std::vector<int64_t>& lengths) : mask_(mask) {
+  /// Sets lengths[s], how many keys of sequence s are left. keeps_all: the weights of all keys are wanted.
+  Visible(const Tensor<const bool>& mask, std::vector<int64_t>& lengths, bool keeps_all) : mask_(mask) {
     const auto [sequences, heads, queries, keys] = mask.shape;
     if (mask.strides[1] != 0) {
       make_bias();
       return;
     }
-    if (mask.strides[2] == 0) {
+    if (mask.strides[2] == 0 && !keeps_all) {
       bool prefixes = true;  // the seen keys of every sequence are its first ones
       for (int64_t s = 0; s < sequences; ++s) {
         int64_t& length = lengths[static_cast<size_t>(s)];
@@ -182,6 +182,7 @@ struct Options {
   std::optional<Ragged> ragged;
   std::optional<std::pair<int64_t, int64_t>>
       window;  // keys before and after the query, counted from the sequences' ends
+  bool weights_wanted = false;
 };
 
 std::vector<int32_t> int32_numbers(uintptr_t address, int64_t count) {
@@ -194,7 +195,8 @@ class Call {
  public:
   Call(const Given& q, const Given& k, const Given& v, const Options& options) : q_(q), k_(k), v_(v) {
     lengths_.assign(static_cast<size_t>(q_->sequences()), k_->tokens());
-    if (options.visible) visible_.emplace(Tensor<const bool>(*options.visible), lengths_);
+    if (options.visible)
+      visible_.emplace(Tensor<const bool>(*options.visible), lengths_, options.weights_wanted);
     if (options.ragged) {
       const auto [queries, keys, sequences] = *options.ragged;
       query_offsets_ = int32_numbers(queries, sequences + 1);
@@ -274,11 +276,15 @@ class Call {
 void forward(const Given& q, const Given& k, const Given& v, const Given& output,
              std::optional<uintptr_t> lse, std::optional<Given> visible, std::optional<Given> bias,
              bool causal, float scale, float dropout, uint64_t seed, std::optional<float> soft_cap,
-             std::optional<Ragged> ragged, std::optional<std::pair<int64_t, int64_t>> window) {
+             std::optional<Ragged> ragged, std::optional<std::pair<int64_t, int64_t>> window,
+             std::optional<uintptr_t> weights) {
   const nb::gil_scoped_release unlocked;
-  const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed, soft_cap, ragged, window});
+  const bool weights_wanted = weights.has_value();
+  const Call call(q, k, v,
+                  {visible, bias, causal, scale, dropout, seed, soft_cap, ragged, window, weights_wanted});
   attention_forward(call.in(), {.output = call.view(Tensor<float>(output), call.query_rows()),
                                 .lse = reinterpret_cast<float*>(lse.value_or(0)),  // NOLINT: from torch
+                                .weights = reinterpret_cast<float*>(weights.value_or(0)),  // NOLINT: the same
                                 .lse_strides = call.lse_strides()});
 }
 
@@ -288,7 +294,7 @@ void backward(const Given& q, const Given& k, const Given& v, const Given& outpu
               bool causal, float scale, float dropout, uint64_t seed, std::optional<float> soft_cap,
               std::optional<Ragged> ragged, std::optional<std::pair<int64_t, int64_t>> window) {
   const nb::gil_scoped_release unlocked;
-  const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed, soft_cap, ragged, window});
+  const Call call(q, k, v, {visible, bias, causal, scale, dropout, seed, soft_cap, ragged, window, false});
   const Input held_output(output), held_d_output(d_output);
   const Tensor<float> to_k(d_k), to_v(d_v);
   AttentionGradients gradients{.output = call.view(*held_output, call.query_rows()),
@@ -309,7 +315,7 @@ void add_torch_attention(nb::module_& module) {
   const auto none = nb::none();
   module.def("torch_attention", forward, "q"_a, "k"_a, "v"_a, "output"_a, "lse"_a.none(), "visible"_a.none(),
              "bias"_a.none(), "causal"_a, "scale"_a, "dropout"_a, "seed"_a, "soft_cap"_a = none,
-             "ragged"_a = none, "window"_a = none);
+             "ragged"_a = none, "window"_a = none, "weights"_a = none);
   module.def("torch_attention_backward", backward, "q"_a, "k"_a, "v"_a, "output"_a, "lse"_a, "d_output"_a,
              "d_q"_a, "d_k"_a, "d_v"_a, "d_bias"_a.none(), "visible"_a.none(), "bias"_a.none(), "causal"_a,
              "scale"_a, "dropout"_a, "seed"_a, "soft_cap"_a = none, "ragged"_a = none, "window"_a = none);

@@ -400,6 +400,51 @@ def test_traces_and_transforms_see_torchs_own() -> None:
     assert torch.func.grad(lambda q: sdpa(q, q, q).sum())(q).shape == q.shape
 
 
+@pytest.mark.parametrize("case", ["plain", "average", "padding", "causal", "one text", "other keys", "own sizes"])
+def test_multihead_attention_with_weights(case: str, kernel_calls: list[str]) -> None:
+    """nn.MultiheadAttention's default: output, weights and the gradients of both."""
+    torch.manual_seed(12)
+    sizes: dict[str, Any] = {"kdim": 16, "vdim": 24} if case == "own sizes" else {}
+    layer = torch.nn.MultiheadAttention(48, 3, batch_first=True, **sizes)
+    x, other = torch.randn(4, 7, 48), torch.randn(4, 11, 48)
+    inputs: list[Tensor] = [x, other, other] if case == "other keys" else [x, x, x]
+    if sizes:
+        inputs = [x, torch.randn(4, 11, 16), torch.randn(4, 11, 24)]
+    if case == "one text":
+        inputs = [one[0] for one in inputs]
+    given: dict[str, Any] = {"average_attn_weights": case == "average"}
+    if case == "padding":
+        given["key_padding_mask"] = torch.arange(7)[None, :] >= torch.tensor([7, 3, 5, 1])[:, None]
+    if case == "causal":
+        given |= {"attn_mask": torch.nn.Transformer.generate_square_subsequent_mask(7), "is_causal": True}
+
+    def run() -> tuple[Tensor, ...]:
+        layer.zero_grad()
+        begun = [one.clone().requires_grad_() for one in inputs]
+        output, weights = layer(*begun, **given)
+        (output.sin().sum() + (weights**2).sum()).backward()
+        return output, weights, *(one.grad for one in [*begun, *layer.parameters()])
+
+    ours = run()
+    assert kernel_calls == ["torch_attention", "torch_attention_backward"]
+    plugin.uninstall()
+    for one, expected in zip(ours, run(), strict=True):
+        assert error(one, expected) < 1e-5
+    assert len(kernel_calls) == 2
+
+
+def test_multihead_attention_with_dropout_gives_the_weights_of_torch() -> None:
+    layer = torch.nn.MultiheadAttention(48, 3, dropout=0.5)
+    x = torch.randn(7, 2, 48)
+    results = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        results.append(layer(x, x, x))
+        plugin.uninstall()
+    assert torch.equal(results[0][0], results[1][0]) and torch.equal(results[0][1], results[1][1])
+    assert (results[0][1] == 0).any()
+
+
 def test_install_and_uninstall(kernel_calls: list[str]) -> None:
     q = torch.randn(2, 3, 7, 16)
     plugin.install()
@@ -428,7 +473,7 @@ def test_beside_another_override(first: str) -> None:
         from multihead import _native
         import torch.nn.functional as F
         calls, run = [], _native.torch_attention
-        _native.torch_attention = lambda *given: (calls.append("ours"), run(*given))
+        _native.torch_attention = lambda *given, **named: (calls.append("ours"), run(*given, **named))
         q = torch.randn(1, 2, 5, 8)
         def other(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
             calls.append("theirs")

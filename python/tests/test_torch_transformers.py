@@ -65,7 +65,7 @@ ALL = ["bert", "gpt2", "llama", "gemma2", "t5", "bart"]
 def test_equals_eager(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, inputs, calls = made(name), batch(), []
     kernel = _native.torch_attention
-    monkeypatch.setattr(_native, "torch_attention", lambda *given: (calls.append(1), kernel(*given)))
+    monkeypatch.setattr(_native, "torch_attention", lambda *given, **named: (calls.append(1), kernel(*given, **named)))
     expected = run(model, "eager", **inputs)
     assert not calls
     found = run(model, "multihead", **inputs)
@@ -197,3 +197,16 @@ def test_bad_inputs() -> None:
     double.set_attn_implementation("multihead")
     with pytest.raises(ValueError, match="cap of scores"):
         double(**inputs)
+
+
+def test_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The Python of docs/torch.md, and what it says that it prints."""
+    from test_docs import blocks
+
+    there: dict[str, Any] = {}
+    found = blocks("docs/torch.md")
+    assert len(found) == 4
+    for _, code in found:
+        exec(compile(code, "docs/torch.md", "exec"), there)
+    printed = capsys.readouterr().out
+    assert "bert.encoder.layer.0.attention.self\n" in printed and "torch.Size([2, 9, 9])" in printed

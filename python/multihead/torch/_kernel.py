@@ -43,12 +43,13 @@ def forward(
     dropout: float,
     seed: torch.Tensor | None,
     wants_lse: bool = True,
+    weights: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The output [B, H, Tq, Dv], and log sum exp of the scores [B, H, Tq] for the backward pass.
 
     mask: [B, H, Tq, Tk], booleans, true where the query may see the key, or float32 numbers that are added to the scores and
     whose last axis has a stride of 1. Axes that it repeats have a stride of 0.
-    seed: a whole number below 2^63, where there is dropout.
+    seed: a whole number below 2^63, where there is dropout. weights: room for those before dropout, [B, H, Tq, Tk], end to end.
     """
     to_q, to_v = place(q), place(v)
     shape = to_q[1]
@@ -59,6 +60,7 @@ def forward(
     _native.torch_attention(
         to_q, place(k), to_v, place(output), None if lse is None else lse.data_ptr(), visible, bias, causal,
         shape[3] ** -0.5 if scale is None else scale, dropout, 0 if seed is None else int(seed), soft_cap,
+        weights=None if weights is None else weights.data_ptr(),
     )  # fmt: skip
     return output, lse
 

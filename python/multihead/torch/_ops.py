@@ -99,6 +99,57 @@ class _Attention(torch.autograd.Function):
         return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None, None
 
 
+class _WithWeights(torch.autograd.Function):
+    """The output and the weights [B, H, Tq, Tk], which may have gradients, too. In eager programs, without dropout."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        mask: torch.Tensor | None,
+        causal: bool,
+        scale: float | None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        weights = q.new_empty(*q.shape[:3], k.shape[2])
+        output, lse = _kernel.forward(q, k, v, mask, causal, scale, None, 0.0, None, weights=weights)
+        ctx.save_for_backward(q, k, v, mask, output, lse, weights)
+        ctx.settings = causal, scale
+        ctx.set_materialize_grads(False)
+        return output, weights
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
+        d_output, d_weights = grad_outputs
+        q, k, v, mask, output, lse, weights = ctx.saved_tensors
+        causal, scale = ctx.settings
+        wants_d_mask = ctx.needs_input_grad[3]
+        d_seen = torch.zeros_like(output) if d_output is None else d_output
+        d_q, d_k, d_v, d_mask = _kernel.backward(d_seen, q, k, v, mask, output, lse, causal, scale, None, 0.0, None, wants_d_mask)
+        if d_weights is not None:  # dS = P (dP - sum of P dP)
+            weighted = weights * d_weights
+            d_scores = weighted - weights * weighted.sum(-1, keepdim=True)
+            factor = q.shape[3] ** -0.5 if scale is None else scale
+            groups = k.shape[1]
+            of_group = d_scores.unflatten(1, (groups, -1)).flatten(2, 3)  # [B, G, H / G Tq, Tk]: queries that read one key head
+            d_q = d_q + factor * (of_group @ k).unflatten(2, (-1, q.shape[2])).flatten(1, 2)
+            d_k = d_k + factor * of_group.mT @ q.unflatten(1, (groups, -1)).flatten(2, 3)
+            d_mask = d_mask + d_scores if wants_d_mask else d_mask
+        gradients = d_q, d_k, d_v, d_mask
+        if torch.is_grad_enabled():
+            gradients = _OnceOnly.apply(q, k, v, mask, d_seen, *gradients)
+        return *gradients[:3], gradients[3] if wants_d_mask else None, None, None
+
+
+def attention_and_weights(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same without dropout, and the weights [B, H, Tq, Tk]. REQUIRES: no compiler looks on."""
+    output, weights = _WithWeights.apply(q, k, v, mask, causal, scale)
+    return output, weights
+
+
 def attention(
     q: torch.Tensor,
     k: torch.Tensor,

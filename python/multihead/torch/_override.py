@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import threading
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from typing import Any
 
 import torch
@@ -96,6 +98,43 @@ def _keeps_digits(mask: torch.Tensor) -> bool:
     return not bool(((largest < _LEAST_BIAS) & (largest > -torch.inf)).any())
 
 
+class _Wish(threading.local):
+    """For whom a thread's next call leaves its weights [B, H, Tq, Tk]."""
+
+    holder: list[torch.Tensor] | None = None
+
+
+_wish = _Wish()
+_AT_MOST_BY_PLACE = 13  # arguments before `training`, as nn.MultiheadAttention gives them
+_DROPOUT = 10  # the place of dropout_p
+
+
+def _with_weights(by_torch: Callable[..., Any]) -> Callable[..., Any]:
+    """F.multi_head_attention_forward, which projects and calls scaled_dot_product_attention; weights come from that call.
+
+    With dropout torch returns the weights after it, so torch computes them; compilers see torch's code, too.
+    """
+
+    @wraps(by_torch)
+    def multi_head_attention_forward(*args: Any, **given: Any) -> Any:
+        usual = len(args) == _AT_MOST_BY_PLACE and given.get("need_weights", True)
+        drops = usual and args[_DROPOUT] > 0 and given.get("training", True)
+        if not usual or drops or _installed is None or torch.compiler.is_compiling() or _watched():
+            return by_torch(*args, **given)
+        found: list[torch.Tensor] = []
+        _wish.holder = found
+        try:
+            output, _ = by_torch(*args, **{**given, "need_weights": False})
+        finally:
+            _wish.holder = None
+        if not found:  # the kernel did not apply
+            return by_torch(*args, **given)
+        weights = found[0].mean(1) if given.get("average_attn_weights", True) else found[0]
+        return output, weights.squeeze(0) if output.dim() == 2 else weights
+
+    return multi_head_attention_forward
+
+
 def scaled_dot_product_attention(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -147,7 +186,10 @@ def by_kernel(
         mask = _mask_for_kernel(mask, q, k, wants_gradient)
         if mask is None:
             return None
-    if dtype is torch.float32:
+    if _wish.holder is not None and not traced and dtype is torch.float32 and dropout == 0:
+        output, weights = _ops.attention_and_weights(q, k, v, mask, causal, scale)
+        _wish.holder.append(weights)
+    elif dtype is torch.float32:
         output = _ops.attention(q, k, v, mask, causal, scale, soft_cap, dropout, traced)
     else:
         output = _ops.attention(q.float(), k.float(), v.float(), mask, causal, scale, soft_cap, dropout, traced).to(dtype)
@@ -155,6 +197,7 @@ def by_kernel(
 
 
 _installed: torch.library.Library | None = None
+_replaced: list[Callable[..., Any]] = []  # torch's function for nn.MultiheadAttention, while ours is in its place
 
 
 def installed() -> bool:
@@ -173,6 +216,8 @@ def install() -> None:
         library.impl("scaled_dot_product_attention", scaled_dot_product_attention, key, allow_override=True)
     if _varlen.free():
         _varlen.put_into(library)
+    _replaced.append(torch.nn.functional.multi_head_attention_forward)
+    torch.nn.functional.multi_head_attention_forward = _with_weights(_replaced[0])
     _installed = library
 
 
@@ -181,5 +226,8 @@ def uninstall() -> None:
     if _installed is None:
         return
     _installed._destroy()
+    before = _replaced.pop()
+    if getattr(torch.nn.functional.multi_head_attention_forward, "__wrapped__", None) is before:
+        torch.nn.functional.multi_head_attention_forward = before  # and not where another program has put its own over ours
     _installed = None
     _native.use_openmp_threads(False)
