@@ -59,9 +59,9 @@ def padded(lengths, **given):
     return attention(len(lengths), 8, longest, 64, mask=mask, **given)
 
 
-def multihead_attention(dropout, need_weights):
+def multihead_attention(dropout, need_weights, batch=8, length=128):
     layer = torch.nn.MultiheadAttention(768, 12, dropout=dropout, batch_first=True).train()
-    x = torch.randn(8, 128, 768, requires_grad=True)
+    x = torch.randn(batch, length, 768, requires_grad=True)
 
     def call():
         layer(x, x, x, need_weights=need_weights)[0].sum().backward()
@@ -153,9 +153,12 @@ def rows(text, minilm):
         yield "256 sentences padded, H8 D64, both", lambda: padded(lengths, both=True)
         yield "256 sentences, padded sdpa: varlen_attn, forward", lambda: (padded(lengths), packed(lengths))
         yield "256 sentences, padded sdpa: varlen_attn, both", lambda: (padded(lengths, both=True), packed(lengths, both=True))
-    yield "nn.MultiheadAttention 768, B8 T128, both", lambda: multihead_attention(0.0, False)
-    yield "the same with dropout 0.1", lambda: multihead_attention(0.1, False)
-    yield "the same with weights", lambda: multihead_attention(0.0, True)
+    for batch, length in ((8, 128), (2, 512)):
+        for what, dropout, weights in (("", 0.0, False), (", dropout 0.1", 0.1, False), (", weights", 0.0, True)):
+            yield (
+                f"nn.MultiheadAttention 768, B{batch} T{length}, both{what}",
+                lambda d=dropout, w=weights, b=batch, t=length: multihead_attention(d, w, b, t),
+            )
     yield "BERT-base training step, B8 T128, dropout 0.1", bert_step
     yield "BERT-base training step, B2 T512, dropout 0.1", lambda: bert_step(2, 512)
     yield "GPT-2 reads 1,024 tokens", gpt2_prefill

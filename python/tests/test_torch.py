@@ -614,3 +614,34 @@ def test_varlen_attn_refuses_in_one_line() -> None:
     plugin.uninstall()
     with pytest.raises(NotImplementedError):
         varlen_attn(q, q, q, ends, ends, 4, 4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_flash_attn_functions(causal: bool) -> None:
+    """On sequences of one length and of several, against torch's formula; causal from the ends, as in flash_attn."""
+    from multihead.torch.flash import flash_attn_func, flash_attn_varlen_func
+
+    torch.manual_seed(6)
+    q, k, v = torch.randn(3, 7, 6, 16), torch.randn(3, 11, 2, 16), torch.randn(3, 11, 2, 13)
+    mine, theirs = ([one.clone().to(kind).requires_grad_() for one in (q, k, v)] for kind in (torch.float32, torch.float64))
+    seen = torch.arange(11)[None, :] <= torch.arange(7)[:, None] + 4 if causal else torch.ones(7, 11, dtype=torch.bool)
+    output, lse, _ = flash_attn_func(*mine, causal=causal, softmax_scale=0.3, return_attn_probs=True)
+    turned = [one.transpose(1, 2) for one in theirs]
+    expected = math_path(*turned, attn_mask=seen, scale=0.3, enable_gqa=True).transpose(1, 2)
+    scores = 0.3 * turned[0] @ turned[1].repeat_interleave(3, 1).mT
+    assert error(output, expected) < 2e-6
+    assert error(lse, scores.masked_fill(~seen, -torch.inf).logsumexp(-1)) < 2e-6
+    d_output = torch.randn(output.shape)
+    output.backward(d_output)
+    expected.backward(d_output.double())
+    for one, other in zip(mine, theirs, strict=True):
+        assert error(one.grad, other.grad) < 1e-5
+    ends = [torch.arange(0, 4 * size, size).int() for size in (7, 11)]
+    rows = [one.flatten(0, 1) for one in (q, k, v)]
+    packed = flash_attn_varlen_func(*rows, *ends, 7, 11, causal=causal, softmax_scale=0.3)
+    assert torch.equal(packed, output.flatten(0, 1))
+    assert flash_attn_func(*(one.bfloat16() for one in (q, k, v)), softcap=5.0).dtype is torch.bfloat16
+    with pytest.raises(ValueError, match="no dropout"):
+        flash_attn_func(q, k, v, dropout_p=0.1)
+    with pytest.raises(ValueError, match="float64"):
+        flash_attn_func(q.double(), k, v)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import python
 
 torch = pytest.importorskip("torch", minversion="2.9")
 transformers = pytest.importorskip("transformers", minversion="4.56")
@@ -14,6 +16,7 @@ import multihead.torch.transformers  # noqa: E402
 from multihead import _native  # noqa: E402
 
 Tensor = Any
+HUB_KERNEL = Path(__file__).resolve().parents[1] / "hub_kernel"
 SMALL = {"vocab_size": 97, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 6}
 
 
@@ -210,3 +213,29 @@ def test_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
         exec(compile(code, "docs/torch.md", "exec"), there)
     printed = capsys.readouterr().out
     assert "bert.encoder.layer.0.attention.self\n" in printed and "torch.Size([2, 9, 9])" in printed
+
+
+def test_as_a_kernel_of_the_hub() -> None:
+    """python/hub_kernel by LOCAL_KERNELS; models with padding run by it where transformers takes the version of kernels."""
+    pytest.importorskip("kernels")
+    done = python(f"""
+        import os, sys
+        os.environ["LOCAL_KERNELS"] = {"multihead/attention=" + str(HUB_KERNEL)!r}
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import kernels, torch
+        from transformers.utils import is_kernels_available
+        kernel = kernels.get_kernel("multihead/attention", version=1, trust_remote_code=True)
+        q = torch.randn(2, 7, 3, 16)
+        expected = torch.nn.functional.scaled_dot_product_attention(*[q.transpose(1, 2)] * 3, is_causal=True).transpose(1, 2)
+        assert (kernel.flash_attn_func(q, q, q, causal=True) - expected).abs().max() < 1e-5
+        from test_torch_transformers import batch, made
+        for name in ("llama", "bert") if is_kernels_available() else ():
+            model, inputs = made(name), batch()
+            expected = model(**inputs).loss
+            model.set_attn_implementation("multihead/attention", allow_all_kernels=True)
+            loss = model(**inputs).loss
+            assert model.config._attn_implementation == "multihead/attention"
+            assert abs(loss - expected) < 1e-5, (name, loss, expected)
+            loss.backward()
+    """)
+    assert done.returncode == 0, done.stderr

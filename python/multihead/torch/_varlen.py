@@ -3,6 +3,7 @@ operators is filled; nothing is overridden."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -43,7 +44,7 @@ def _ragged(
     return (of_q.data_ptr(), of_k.data_ptr(), of_q.numel() - 1), (of_q, of_k)
 
 
-def _window(causal: bool, left: int | None, right: int | None) -> tuple[int, int] | None:
+def window_of(causal: bool, left: int | None, right: int | None) -> tuple[int, int] | None:
     """Keys that a query sees before and after its own, as flash attention counts: from the ends of the sequences; -1: all."""
     left, right = (-1 if left is None else left), (-1 if right is None else right)
     if causal:
@@ -67,6 +68,46 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout_
             raise ValueError(f"varlen_attn on the CPU does not take {name}")
 
 
+@dataclass(frozen=True)
+class Packed:
+    """Attention over sequences that lie end to end: q [Nq, H, D], k [Nk, G, D], v [Nk, G, Dv], float32."""
+
+    cu_seq_q: torch.Tensor | None  # [S + 1] int32, where the sequences of q begin, and the end of the last
+    cu_seq_k: torch.Tensor | None
+    max_q: int
+    max_k: int
+    scale: float | None = None  # None: 1 / sqrt(D)
+    window: tuple[int, int] | None = None
+    soft_cap: float | None = None
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The output [Nq, H, Dv], and log sum exp of the scores [Nq, H]."""
+        ragged, _held = _ragged(q, k, self.cu_seq_q, self.cu_seq_k, self.max_q, self.max_k)
+        output, lse = q.new_empty(*q.shape[:2], v.shape[2]), q.new_empty(q.shape[:2])
+        if q.shape[0]:
+            _native.torch_attention(
+                _packed(q), _packed(k), _packed(v), _packed(output), lse.data_ptr(), None, None, False,
+                self._factor(q), 0.0, 0, self.soft_cap, ragged, self.window,
+            )  # fmt: skip
+        return output, lse
+
+    def backward(
+        self, d_output: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, output: torch.Tensor, lse: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The gradients of q, k and v."""
+        ragged, _held = _ragged(q, k, self.cu_seq_q, self.cu_seq_k, self.max_q, self.max_k)
+        d_q, d_k, d_v = (torch.zeros(one.shape) for one in (q, k, v))
+        if q.shape[0]:
+            _native.torch_attention_backward(
+                _packed(q), _packed(k), _packed(v), _packed(output), lse.data_ptr(), _packed(d_output), _packed(d_q), _packed(d_k),
+                _packed(d_v), None, None, None, False, self._factor(q), 0.0, 0, self.soft_cap, ragged, self.window,
+            )  # fmt: skip
+        return d_q, d_k, d_v
+
+    def _factor(self, q: torch.Tensor) -> float:
+        return q.shape[2] ** -0.5 if self.scale is None else self.scale
+
+
 def _forward(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, cum_seq_q: torch.Tensor | None, cum_seq_k: torch.Tensor | None,
     max_q: int, max_k: int, dropout_p: float, is_causal: bool, return_debug_mask: bool, *, scale: float | None = None,
@@ -75,15 +116,8 @@ def _forward(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     """The output [Nq, H, Dv], and log sum exp of the scores [H, Nq]."""
     _check(query, key, value, dropout_p, seqused_k=seqused_k, alibi_slopes=alibi_slopes, block_table=block_table)
-    ragged, _held = _ragged(query, key, cum_seq_q, cum_seq_k, max_q, max_k)
-    output = query.new_empty(*query.shape[:2], value.shape[2])
-    lse = query.new_empty(query.shape[:2])
-    if query.shape[0]:
-        _native.torch_attention(
-            _packed(query), _packed(key), _packed(value), _packed(output), lse.data_ptr(), None, None, False,
-            query.shape[2] ** -0.5 if scale is None else scale, 0.0, 0, ragged=ragged,
-            window=_window(is_causal, window_size_left, window_size_right),
-        )  # fmt: skip
+    window = window_of(is_causal, window_size_left, window_size_right)
+    output, lse = Packed(cum_seq_q, cum_seq_k, max_q, max_k, scale, window).forward(query, key, value)
     nothing = query.new_empty(0)
     return output, lse.t().contiguous(), nothing, nothing, nothing
 
@@ -95,16 +129,8 @@ def _backward(
     window_size_right: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     _check(query, key, value, dropout_p)
-    ragged, _held = _ragged(query, key, cum_seq_q, cum_seq_k, max_q, max_k)
-    d_q, d_k, d_v = (torch.zeros(one.shape) for one in (query, key, value))
-    if query.shape[0]:
-        lse = logsumexp.t().contiguous()
-        _native.torch_attention_backward(
-            _packed(query), _packed(key), _packed(value), _packed(out), lse.data_ptr(), _packed(grad_out), _packed(d_q),
-            _packed(d_k), _packed(d_v), None, None, None, False, query.shape[2] ** -0.5 if scale is None else scale, 0.0, 0,
-            ragged=ragged, window=_window(is_causal, window_size_left, window_size_right),
-        )  # fmt: skip
-    return d_q, d_k, d_v
+    packed = Packed(cum_seq_q, cum_seq_k, max_q, max_k, scale, window_of(is_causal, window_size_left, window_size_right))
+    return packed.backward(grad_out, query, key, value, out, logsumexp.t().contiguous())
 
 
 def free() -> bool:
