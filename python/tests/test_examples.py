@@ -19,8 +19,9 @@ NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 NEEDED = {"heads_of_minilm": ["MULTIHEAD_MODELS", "MULTIHEAD_DATA"], "circuit_of_indirect_objects": ["MULTIHEAD_MODELS"]}
 
 
-def test_there_are_three() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["circuit_of_indirect_objects", "five_questions", "heads_of_minilm"]
+def test_there_are_four() -> None:
+    names = ["bert_in_pytorch", "circuit_of_indirect_objects", "five_questions", "heads_of_minilm"]
+    assert [path.stem for path in NOTEBOOKS] == names
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -36,7 +37,7 @@ def test_is_small(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path) -> None:
-    for package in ("nbclient", "ipykernel", "matplotlib"):
+    for package in ("nbclient", "ipykernel", "matplotlib", *(("torch", "transformers") if path.stem == "bert_in_pytorch" else ())):
         pytest.importorskip(package)
     if missing := [name for name in NEEDED.get(path.stem, []) if not os.environ.get(name)]:
         pytest.skip(f"it needs {' and '.join(missing)}")
