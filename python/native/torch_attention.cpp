@@ -105,7 +105,7 @@ class Visible {
  public:
   /// Sets lengths[s], how many keys of sequence s are left. keeps_all: the weights of all keys are wanted.
   Visible(const Tensor<const bool>& mask, std::vector<int64_t>& lengths, bool keeps_all) : mask_(mask) {
-    const auto [sequences, heads, queries, keys] = mask.shape;
+    const int64_t sequences = mask.sequences(), queries = mask.tokens(), keys = mask.size();
     if (mask.strides[1] != 0) {
       make_bias();
       return;
@@ -141,9 +141,9 @@ class Visible {
   }
   /// [B or 1, H, Tq or 1, Tk]: axes that the mask repeats are repeated by a stride of 0.
   void make_bias() {
-    const auto [all_sequences, heads, all_queries, keys] = mask_.shape;
-    const int64_t sequences = mask_.strides[0] == 0 ? 1 : all_sequences,
-                  queries = mask_.strides[2] == 0 ? 1 : all_queries;
+    const int64_t heads = mask_.heads(), keys = mask_.size();
+    const int64_t sequences = mask_.strides[0] == 0 ? 1 : mask_.sequences(),
+                  queries = mask_.strides[2] == 0 ? 1 : mask_.tokens();
     bias_strides_ = {sequences == 1 ? 0 : heads * queries * keys, queries * keys, queries == 1 ? 0 : keys};
     bias_.resize(static_cast<size_t>(sequences * heads * queries * keys));
     parallel_for(sequences * heads, [&](int64_t part) {
