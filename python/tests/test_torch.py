@@ -312,7 +312,11 @@ def test_bad_inputs_get_torchs_errors(call: Callable[[Tensor], Tensor]) -> None:
     q = torch.randn(2, 4, 7, 16)
     ours = outcome(lambda: call(q))
     plugin.uninstall()
-    assert isinstance(ours, tuple) and ours == outcome(lambda: call(q))
+    theirs = outcome(lambda: call(q))
+    if isinstance(theirs, tuple):
+        assert ours == theirs
+    else:  # torch 2.9 takes a mask together with is_causal
+        assert torch.equal(ours, theirs)
 
 
 def test_compiled(kernel_calls: list[str]) -> None:
@@ -380,7 +384,7 @@ def test_work_is_counted() -> None:
             sdpa(q, q, q).sum().backward()
         counts.append(counter.get_total_flops())
         plugin.uninstall()
-    assert counts[0] == counts[1] > 0
+    assert counts[0] > 0 and counts[1] in (0, counts[0])  # torch 2.9 does not count its own kernel for the CPU
 
 
 def test_second_derivatives_are_refused_in_one_line() -> None:
@@ -570,7 +574,7 @@ def offsets(lengths: list[int]) -> Tensor:
 
 def test_varlen_attn() -> None:
     """float32 on the CPU, where torch has nothing: each sequence alone by torch's float64 formula."""
-    from torch.nn.attention.varlen import varlen_attn
+    varlen_attn = pytest.importorskip("torch.nn.attention.varlen").varlen_attn  # from torch 2.10 on
 
     for seed in range(60):
         inputs, given, (queries, keys) = ragged_case(seed)
@@ -596,7 +600,7 @@ def test_varlen_attn() -> None:
 
 
 def test_varlen_attn_refuses_in_one_line() -> None:
-    from torch.nn.attention.varlen import varlen_attn
+    varlen_attn = pytest.importorskip("torch.nn.attention.varlen").varlen_attn
 
     q, ends = torch.randn(7, 2, 8), offsets([3, 4])
     for inputs, begins, message in (
