@@ -49,7 +49,7 @@ def _(d_output: torch.Size, q: torch.Size, k: torch.Size, v: torch.Size, *rest: 
     return int(sdpa_backward_flop_count(d_output, q, k, v))
 
 
-class _OnceOnly(torch.autograd.Function):
+class OnceOnly(torch.autograd.Function):
     """Gradients as they are, which say so when they are differentiated again."""
 
     @staticmethod
@@ -94,7 +94,7 @@ class _Attention(torch.autograd.Function):
         causal, scale, soft_cap, dropout = ctx.settings
         gradients = run(d_output, q, k, v, mask, output, lse, causal, scale, soft_cap, dropout, seed, wants_d_mask)
         if torch.is_grad_enabled() and not ctx.traced:
-            gradients = _OnceOnly.apply(q, k, v, mask, d_output, *gradients)
+            gradients = OnceOnly.apply(q, k, v, mask, d_output, *gradients)
         d_q, d_k, d_v, d_mask = gradients
         return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None, None
 
@@ -138,7 +138,7 @@ class _WithWeights(torch.autograd.Function):
             d_mask = d_mask + d_scores if wants_d_mask else d_mask
         gradients = d_q, d_k, d_v, d_mask
         if torch.is_grad_enabled():
-            gradients = _OnceOnly.apply(q, k, v, mask, d_seen, *gradients)
+            gradients = OnceOnly.apply(q, k, v, mask, d_seen, *gradients)
         return *gradients[:3], gradients[3] if wants_d_mask else None, None, None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ._ops import OnceOnly
 from ._varlen import Packed, window_of
 
 __all__ = ["flash_attn_func", "flash_attn_varlen_func"]
@@ -25,9 +26,12 @@ class _Flash(torch.autograd.Function):
         return output, lse
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
-        return None, *ctx.packed.backward(grad_outputs[0], *ctx.saved_tensors)
+        q, k, v, output, lse = ctx.saved_tensors
+        gradients = ctx.packed.backward(grad_outputs[0], q, k, v, output, lse)
+        if torch.is_grad_enabled():
+            gradients = OnceOnly.apply(q, k, v, None, grad_outputs[0], *gradients)
+        return None, *gradients
 
 
 def flash_attn_varlen_func(
@@ -82,8 +86,8 @@ def flash_attn_func(
     batch, queries, keys = q.shape[0], q.shape[1], k.shape[1]
     ends = [size * torch.arange(batch + 1, dtype=torch.int32) for size in (queries, keys)]
     found = flash_attn_varlen_func(
-        q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), *ends, queries, keys, dropout_p, softmax_scale, causal, window_size,
-        softcap, deterministic, return_attn_probs,
+        q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), ends[0], ends[1], queries, keys, dropout_p, softmax_scale, causal,
+        window_size, softcap, deterministic, return_attn_probs,
     )  # fmt: skip
     if isinstance(found, torch.Tensor):
         return found.unflatten(0, (batch, queries))
