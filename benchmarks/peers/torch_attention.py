@@ -14,6 +14,7 @@ import json
 import statistics
 import time
 from contextlib import nullcontext
+from itertools import islice
 
 import torch
 import torch.nn.functional as F
@@ -118,21 +119,23 @@ def gpt2_prefill(implementation="sdpa", heads=(), **given):
     return call
 
 
-def sentence_vectors(folder, text):
+def sentences_of(text):
+    """The first 256."""
+    with gzip.open(text, "rt", encoding="utf8") as file:
+        return [line.strip() for line in islice(file, 256)]
+
+
+def sentence_vectors(folder, sentences):
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(folder, device="cpu")
-    with gzip.open(text, "rt", encoding="utf8") as file:
-        sentences = [line.strip() for line in file][:256]
     return lambda: model.encode(sentences, batch_size=32)
 
 
 def rows(text, minilm):
     """Names, and functions that make what is called: one program, or two."""
-    lengths = None
-    if text:
-        with gzip.open(text, "rt", encoding="utf8") as file:
-            lengths = [len(line.split()) + 1 for line in file][:256]
+    sentences = sentences_of(text) if text else []
+    lengths = [len(one.split()) + 1 for one in sentences]
     yield "one score: what a call costs", lambda: attention(1, 1, 1, 8)
     for length, batch in ((32, 64), (128, 8), (512, 8), (2048, 1)):
         for both in (False, True):
@@ -170,8 +173,8 @@ def rows(text, minilm):
         "GPT-2, multihead alone: with weights() of 2 heads",
         lambda: (gpt2_prefill("multihead"), gpt2_prefill("multihead", [(0, 3), (5, 1)])),
     )
-    if text and minilm:
-        yield "MiniLM, 256 sentences by sentence-transformers", lambda: sentence_vectors(minilm, text)
+    if sentences and minilm:
+        yield "MiniLM, 256 sentences by sentence-transformers", lambda: sentence_vectors(minilm, sentences)
 
 
 def main():

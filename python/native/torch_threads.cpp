@@ -21,11 +21,9 @@ void run_in_openmp(int threads, void (*work)(void*), void* data) {
   parallel(work, data, static_cast<unsigned>(threads), 0);
 }
 
-/// False where no OpenMP is in the process; then the pool stays.
-bool use_openmp_threads(bool use) {
-  const bool found = named<Parallel>("GOMP_parallel") != nullptr;
-  set_executor(use && found ? run_in_openmp : nullptr);
-  return found;
+/// Where no OpenMP is in the process the pool stays.
+void use_openmp_threads(bool use) {
+  set_executor(use && named<Parallel>("GOMP_parallel") ? run_in_openmp : nullptr);
 }
 
 }  // namespace

@@ -133,6 +133,25 @@ def _acting(model: torch.nn.Module, actions: Mapping[str, Action]) -> Iterator[N
 
 
 @contextmanager
+def _keeping(
+    model: torch.nn.Module, heads: Iterable[Head], read: Callable[[Attended, int], torch.Tensor]
+) -> Iterator[dict[Head, torch.Tensor]]:
+    """What `read` makes of each of these heads in the last call of the model."""
+    kept: dict[Head, torch.Tensor] = {}
+
+    def keep(chosen: list[tuple[Head, int]]) -> Action:
+        def action(attended: Attended) -> torch.Tensor:
+            for key, head in chosen:
+                kept[key] = read(attended, attended.check(head))
+            return attended.output
+
+        return action
+
+    with _acting(model, {name: keep(chosen) for name, chosen in _grouped(model, heads).items()}):
+        yield kept
+
+
+@contextmanager
 def weights(model: torch.nn.Module, heads: Iterable[Head]) -> Iterator[dict[Head, torch.Tensor]]:
     """The attention weights of chosen heads, [B, Tq, Tk] each, of the model's last call in the block; others stay fused.
 
@@ -145,34 +164,14 @@ def weights(model: torch.nn.Module, heads: Iterable[Head]) -> Iterator[dict[Head
     They are those before dropout, and have gradients where the model's outputs have. A decoder with a cache has Tk keys and,
     from its second step on, one query. Raises IndexError or KeyError for heads that do not exist.
     """
-    seen: dict[Head, torch.Tensor] = {}
-
-    def keep(chosen: list[tuple[Head, int]]) -> Action:
-        def action(attended: Attended) -> torch.Tensor:
-            for key, head in chosen:
-                seen[key] = attended.weights(attended.check(head))
-            return attended.output
-
-        return action
-
-    with _acting(model, {name: keep(chosen) for name, chosen in _grouped(model, heads).items()}):
+    with _keeping(model, heads, Attended.weights) as seen:
         yield seen
 
 
 @contextmanager
 def outputs(model: torch.nn.Module, heads: Iterable[Head]) -> Iterator[dict[Head, torch.Tensor]]:
     """What chosen heads give to W^O, [B, Tq, Dv] each, of the last call of the model in the block; `patch` takes it."""
-    kept: dict[Head, torch.Tensor] = {}
-
-    def keep(chosen: list[tuple[Head, int]]) -> Action:
-        def action(attended: Attended) -> torch.Tensor:
-            for key, head in chosen:
-                kept[key] = attended.output[:, attended.check(head)]
-            return attended.output
-
-        return action
-
-    with _acting(model, {name: keep(chosen) for name, chosen in _grouped(model, heads).items()}):
+    with _keeping(model, heads, lambda attended, head: attended.output[:, head]) as kept:
         yield kept
 
 
@@ -263,8 +262,8 @@ def importance(
             gradients = torch.autograd.grad(value, [made[name] for name in names], allow_unused=True)
             for name, gradient in zip(names, gradients, strict=True):
                 size = torch.zeros_like(made[name]) if gradient is None else gradient.abs()
-                sums[name] = sums[name] + size if name in sums else size.detach().clone()
+                sums[name] = sums[name] + size if name in sums else size
             count += 1
     if count == 0:
         raise ValueError("importance: there are no batches")
-    return {name: sums[name].detach() / count for name in layers(model) if name in sums}
+    return {name: sums[name] / count for name in layers(model) if name in sums}

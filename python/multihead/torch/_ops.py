@@ -65,6 +65,8 @@ class OnceOnly(torch.autograd.Function):
 
 
 class _Attention(torch.autograd.Function):
+    """The output, and with has_weights the weights [B, H, Tq, Tk], which may have gradients, too: not traced, without dropout."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -78,75 +80,63 @@ class _Attention(torch.autograd.Function):
         dropout: float,
         seed: torch.Tensor | None,
         traced: bool,
-    ) -> torch.Tensor:
-        output, lse = (_forward if traced else _kernel.forward)(q, k, v, mask, causal, scale, soft_cap, dropout, seed)
-        ctx.save_for_backward(q, k, v, mask, output, lse, seed)
-        ctx.settings = causal, scale, soft_cap, dropout
+        has_weights: bool,
+    ) -> Any:
+        settings = causal, scale, soft_cap, dropout
+        weights = q.new_empty(*q.shape[:3], k.shape[2]) if has_weights else None
+        if traced:
+            output, lse = _forward(q, k, v, mask, *settings, seed)
+        else:
+            output, lse = _kernel.forward(q, k, v, mask, causal, scale, soft_cap, dropout, seed, weights=weights)
+        ctx.save_for_backward(q, k, v, mask, output, lse, seed, weights)
+        ctx.settings = settings
         ctx.traced = traced
-        return output
+        ctx.set_materialize_grads(not has_weights)  # else a gradient that is not there would be one of zeros [B, H, Tq, Tk]
+        return (output, weights) if has_weights else output
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
-        (d_output,) = grad_outputs
-        q, k, v, mask, output, lse, seed = ctx.saved_tensors
+        q, k, v, mask, output, lse, seed, weights = ctx.saved_tensors
+        causal, scale, soft_cap, dropout = ctx.settings
+        d_output, d_weights = (*grad_outputs, None)[:2]
+        if d_output is None:
+            d_output = torch.zeros_like(output)
         wants_d_mask = ctx.needs_input_grad[3]
         run = _backward if ctx.traced or torch._C._len_torch_dispatch_stack() else _kernel.backward
-        causal, scale, soft_cap, dropout = ctx.settings
         gradients = run(d_output, q, k, v, mask, output, lse, causal, scale, soft_cap, dropout, seed, wants_d_mask)
+        if d_weights is not None:
+            gradients = _with_gradient_of_weights(gradients, d_weights, weights, q, k, scale)
         if torch.is_grad_enabled() and not ctx.traced:
             gradients = OnceOnly.apply(q, k, v, mask, d_output, *gradients)
         d_q, d_k, d_v, d_mask = gradients
-        return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None, None
+        return d_q, d_k, d_v, d_mask if wants_d_mask else None, None, None, None, None, None, None, None
 
 
-class _WithWeights(torch.autograd.Function):
-    """The output and the weights [B, H, Tq, Tk], which may have gradients, too. In eager programs, without dropout."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        q: torch.Tensor,
-        k: torch.Tensor,
-        v: torch.Tensor,
-        mask: torch.Tensor | None,
-        causal: bool,
-        scale: float | None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        weights = q.new_empty(*q.shape[:3], k.shape[2])
-        output, lse = _kernel.forward(q, k, v, mask, causal, scale, None, 0.0, None, weights=weights)
-        ctx.save_for_backward(q, k, v, mask, output, lse, weights)
-        ctx.settings = causal, scale
-        ctx.set_materialize_grads(False)
-        return output, weights
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
-        d_output, d_weights = grad_outputs
-        q, k, v, mask, output, lse, weights = ctx.saved_tensors
-        causal, scale = ctx.settings
-        wants_d_mask = ctx.needs_input_grad[3]
-        d_seen = torch.zeros_like(output) if d_output is None else d_output
-        d_q, d_k, d_v, d_mask = _kernel.backward(d_seen, q, k, v, mask, output, lse, causal, scale, None, 0.0, None, wants_d_mask)
-        if d_weights is not None:  # dS = P (dP - sum of P dP)
-            weighted = weights * d_weights
-            d_scores = weighted - weights * weighted.sum(-1, keepdim=True)
-            factor = q.shape[3] ** -0.5 if scale is None else scale
-            groups = k.shape[1]
-            of_group = d_scores.unflatten(1, (groups, -1)).flatten(2, 3)  # [B, G, H / G Tq, Tk]: queries that read one key head
-            d_q = d_q + factor * (of_group @ k).unflatten(2, (-1, q.shape[2])).flatten(1, 2)
-            d_k = d_k + factor * of_group.mT @ q.unflatten(1, (groups, -1)).flatten(2, 3)
-            d_mask = d_mask + d_scores if wants_d_mask else d_mask
-        gradients = d_q, d_k, d_v, d_mask
-        if torch.is_grad_enabled():
-            gradients = OnceOnly.apply(q, k, v, mask, d_seen, *gradients)
-        return *gradients[:3], gradients[3] if wants_d_mask else None, None, None
+def _with_gradient_of_weights(
+    gradients: tuple[torch.Tensor, ...],
+    d_weights: torch.Tensor,
+    weights: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    scale: float | None,
+) -> tuple[torch.Tensor, ...]:
+    """The gradients of q, k, v and the mask (empty: not wanted) with what the weights' own adds: dS = P (dP - sum of P dP)."""
+    d_q, d_k, d_v, d_mask = gradients
+    weighted = weights * d_weights
+    d_scores = weighted - weights * weighted.sum(-1, keepdim=True)
+    factor = q.shape[3] ** -0.5 if scale is None else scale
+    groups = k.shape[1]
+    of_group = d_scores.unflatten(1, (groups, -1)).flatten(2, 3)  # [B, G, H / G Tq, Tk]: queries that read one key head
+    d_q = d_q + factor * (of_group @ k).unflatten(2, (-1, q.shape[2])).flatten(1, 2)
+    d_k = d_k + factor * of_group.mT @ q.unflatten(1, (groups, -1)).flatten(2, 3)
+    return d_q, d_k, d_v, d_mask + d_scores if d_mask.numel() else d_mask
 
 
 def attention_and_weights(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same without dropout, and the weights [B, H, Tq, Tk]. REQUIRES: no compiler looks on."""
-    output, weights = _WithWeights.apply(q, k, v, mask, causal, scale)
+    """softmax(scale * Q K^T + mask) V with gradients, and the weights [B, H, Tq, Tk]. REQUIRES: no compiler looks on."""
+    output, weights = _Attention.apply(q, k, v, mask, causal, scale, None, 0.0, None, False, True)
     return output, weights
 
 
@@ -172,7 +162,7 @@ def attention(
     if torch.is_grad_enabled() and (
         q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
     ):
-        output: torch.Tensor = _Attention.apply(q, k, v, mask, causal, scale, soft_cap, dropout, seed, traced)
+        output: torch.Tensor = _Attention.apply(q, k, v, mask, causal, scale, soft_cap, dropout, seed, traced, False)
         return output
     if traced:
         return _forward(q, k, v, mask, causal, scale, soft_cap, dropout, seed)[0]

@@ -62,35 +62,22 @@ def attention(
         position_bias = None if position_bias is None else position_bias[..., :queries]
     if position_bias is not None:
         attention_mask, causal = _sdpa.create_position_bias_mask(position_bias, attention_mask, causal, query, key), False
-    output = _attention(query, key, value, attention_mask, dropout, causal, scaling, softcap)
+    grouped = query.shape[1] != key.shape[1]
+    output = None
+    if not torch.compiler.is_compiling():  # which cannot look into the kernel; what install() puts under the operator it can call
+        output = _override.by_kernel(query, key, value, attention_mask, dropout, causal, scaling, softcap, grouped)
+    if output is None:
+        if softcap is not None:
+            raise ValueError(
+                f"attention with a cap of scores ({softcap:g}) runs on the CPU in float32, bfloat16 and half, not compiled"
+            )
+        output = torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=attention_mask, dropout_p=dropout, is_causal=causal, scale=scaling, enable_gqa=grouped
+        )
     if _heads.is_watched(module):
         scale = query.shape[3] ** -0.5 if scaling is None else scaling
         output = _heads.act(module, _heads.Attended(query, key, attention_mask, causal, scale, softcap, output))
     return output.transpose(1, 2).contiguous(), None
-
-
-def _attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    mask: torch.Tensor | None,
-    dropout: float,
-    causal: bool,
-    scale: float | None,
-    soft_cap: float | None,
-) -> torch.Tensor:
-    grouped = q.shape[1] != k.shape[1]
-    if not torch.compiler.is_compiling():  # which cannot look into the kernel; what install() puts under the operator it can call
-        output = _override.by_kernel(q, k, v, mask, dropout, causal, scale, soft_cap, grouped)
-        if output is not None:
-            return output
-    if soft_cap is not None:
-        raise ValueError(
-            f"attention with a cap of scores ({soft_cap:g}) runs on the CPU in float32, bfloat16 and half, not compiled"
-        )
-    return torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale, enable_gqa=grouped
-    )
 
 
 @contextmanager
